@@ -22,12 +22,14 @@ def distinct_values(values: NDArray[Integer]) -> NDArray[Integer]:
 
 
 def distinct_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Finds the distinct rows of a table whose columns are `columns`: arrays of equal length with integers >= 0.
+    """Finds the distinct rows of a table. Each of `columns` is a column of the table: arrays of equal length with
+    integers >= 0.
 
     Returns two arrays. The first has for each distinct row, in ascending order, the index of its first occurrence. The
-    second has for each row of the table the position of this row in the first array. For dense values, such as interned
-    ids, a table of all combinations replaces np.unique: np.unique sorts, which takes ten times as long and twice the
-    memory. np.unique with `axis` takes ten times as long again.
+    second has for each row of the table the position of the equal row in the first array.
+
+    For dense values, such as interned ids, a table of all combinations replaces np.unique. np.unique sorts, which takes
+    ten times as long and twice the memory; with `axis` it takes ten times as long again.
     """
     sizes = [int(column.max(initial=0)) + 1 for column in columns]
     if prod(sizes) > max(len(columns[0]), MIN_TABLE):
@@ -46,15 +48,17 @@ def distinct_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArra
 
 
 def heaviest_value(values: NDArray[np.integer[Any]], weights: NDArray[Any]) -> int:
-    """Returns the value with the largest sum of `weights`. `values` must not be empty; its elements must be >= 0."""
+    """Returns the value for which the sum of its `weights` is largest. `values` and `weights` have one element per
+    item. `values` must not be empty, and its elements must be >= 0."""
     heaviest = int(np.argmax(np.bincount(values, weights=weights)))
     return heaviest if (values == heaviest).any() else int(values[0])  # all weights are 0: argmax returns 0
 
 
 def percentile(values: NDArray[Any], percent: float, counts: NDArray[np.int64] | None = None) -> float:
-    """Returns a percentile of `values`, with linear interpolation between the two nearest ranks (numpy's default).
+    """Returns the percentile `percent` (0 to 100) of `values`, with linear interpolation between the two nearest ranks
+    (numpy's default).
 
-    `percent` is from 0 to 100. `values` must not be empty. With `counts`, values[i] counts counts[i] times.
+    `values` must not be empty. With `counts`, the result is as if values[i] occurred counts[i] times.
     """
     if counts is None:
         ordered, total = np.sort(values), len(values)

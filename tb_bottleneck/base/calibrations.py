@@ -1,6 +1,7 @@
-"""Stores the results of calibrations in the user's cache directory. The context of later runs and predictions use them.
+"""Stores the results of calibrations in the user's cache directory. Later runs and predictions use them.
 
-A result is identified by the name of the device, and by the driver or library that runs the device.
+A calibration measures the peak rates of a device (`tb-bottleneck calibrate`). A result is identified by the name of the
+device, and by the driver or library that runs the device.
 """
 
 import hashlib
@@ -32,24 +33,26 @@ CPU_DRIVER = "torch "
 """What the driver of a CPU begins with; see `of_cpu` in monitor/facts/device.py."""
 MAX_CALIBRATED = 100
 MAX_RATE = 1e30
-"""No rate is as high."""
+"""Results of this rate or more are ignored: no device reaches it."""
 _MAX_BYTES = 1 << 16  # limit for reading; our files have a few hundred bytes
 
 
 def directory(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Returns the directory of the calibrations; None if there is no cache directory.
+    """Returns the directory of the calibrations, or None if there is no cache directory.
 
-    TB_BOTTLENECK_CACHE names another directory, or disables the cache.
+    `environment` contains the environment variables. TB_BOTTLENECK_CACHE names another cache directory, or disables the
+    cache.
     """
     root = cache_directory(environment)
     return None if root is None else root / "calibrations"
 
 
 def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None:
-    """Writes `measured` to a file and returns its path; None if there is no cache directory. Raises OSError.
+    """Writes `measured` to a file and returns its path. Returns None if there is no cache directory.
 
-    There is one JSON file per device name and driver, {"schema", "device", "driver", "measured": {name: number}}. An
-    existing file is replaced atomically.
+    `measured` maps names in NAMES to rates. There is one JSON file per device name and driver, {"schema", "device",
+    "driver", "measured": {name: number}}. An existing file is replaced atomically. Raises OSError if the file cannot be
+    written.
     """
     folder = directory()
     if folder is None:
@@ -64,15 +67,16 @@ def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None
 
 
 def load(device: str, driver: str) -> dict[str, float] | None:
-    """Returns the results for this device and driver, by name; None if there are none or they cannot be read."""
+    """Returns the rates of this device and driver, by name (see NAMES). Returns None if there are none, or if they
+    cannot be read."""
     folder = directory()
     entry = None if folder is None else _entry(folder / _name(device, driver))
     return entry.measured if entry is not None and (entry.device, entry.driver) == (device, driver) else None
 
 
 def calibrated_gpus() -> dict[str, dict[str, float]]:
-    """Returns the results of all GPUs that were calibrated, by name of the device. If a GPU was calibrated with several
-    drivers, the newest result counts."""
+    """Returns the rates of all GPUs that were calibrated: name of the device -> name (see NAMES) -> rate. If a GPU was
+    calibrated with several drivers, the newest result counts."""
     folder = directory()
     files = [] if folder is None else list(folder.glob("*.json"))[:MAX_CALIBRATED]
     newest_last = sorted(filter(None, map(_entry, files)), key=lambda entry: entry.modified_ns)
@@ -80,6 +84,7 @@ def calibrated_gpus() -> dict[str, dict[str, float]]:
 
 
 class _Entry(NamedTuple):
+    """The content of one file, and the time of its last change in ns since 1970."""
     device: str
     driver: str
     measured: dict[str, float]
@@ -87,7 +92,8 @@ class _Entry(NamedTuple):
 
 
 def _entry(file: Path) -> _Entry | None:
-    """Returns the results in a file; None if the file cannot be read or has no results."""
+    """Returns the content of a file, without values that are no rates. Returns None if the file cannot be read or has
+    no rate."""
     try:
         modified, raw = file.stat().st_mtime_ns, json.loads(read_own(file, _MAX_BYTES))
         if raw["schema"] != CALIBRATION_SCHEMA:
@@ -99,6 +105,7 @@ def _entry(file: Path) -> _Entry | None:
 
 
 def _name(device: str, driver: str) -> str:
+    """Returns the name of the file for a device and its driver."""
     key = "\0".join((device, driver)).encode("utf-8", "replace")
     return f"{hashlib.sha256(key).hexdigest()[:32]}.json"
 

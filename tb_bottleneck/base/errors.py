@@ -2,8 +2,8 @@
 
 BottleneckError              any error that this package raises on purpose; str() is one sentence for the user
 ├── NotFound                 a path or an id that does not exist
-├── Unusable                 the user's own code returned or did something that we cannot use
-├── NoCluster                a cluster that cannot be used
+├── Unusable                 something other than a recording that cannot be used
+├── NoCluster                a Dask cluster that cannot be used
 └── Unreadable               a file that exists but is not a usable trace
     ├── Inaccessible         the operating system or the store refuses to read it
     ├── NotATrace            readable, but not a torch.profiler trace
@@ -15,8 +15,8 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Returns the end of a message about an unknown `word`: "; did you mean X?", where X is the most similar word in
-    `known`. Returns an empty text if no word is similar."""
+    """Returns the end of a message about the unknown name `word`: "; did you mean X?", where X is the most similar name
+    in `known`. Returns an empty text if no name is similar."""
     from difflib import get_close_matches
 
     similar = get_close_matches(word, list(known), n=1)
@@ -32,11 +32,12 @@ class NotFound(BottleneckError):
 
 
 class Unusable(BottleneckError):
-    """The user's own code returned or did something that we cannot use."""
+    """Something other than a recording that cannot be used. Examples: a wrong return value of the user's own code, or
+    an output directory that is not empty."""
 
 
 class NoCluster(BottleneckError):
-    """A cluster that cannot be used."""
+    """A Dask cluster that cannot be used."""
 
 
 class Unreadable(BottleneckError):

@@ -15,12 +15,13 @@ _PART = 1 << 16
 
 
 class Spans(Record, frozen=True, eq=False):
-    """A canonical set of intervals [starts[i], ends[i]), in nanoseconds."""
+    """A canonical set of intervals [starts[i], ends[i]), in ns: sorted, disjoint, not empty and not touching."""
 
     starts: Times
     ends: Times
 
     def __len__(self) -> int:
+        """Returns the number of intervals."""
         return len(self.starts)
 
     def total(self) -> int:
@@ -28,12 +29,13 @@ class Spans(Record, frozen=True, eq=False):
         return int((self.ends - self.starts).sum())
 
     def covered(self, begin: ArrayLike, end: ArrayLike) -> Times:
-        """Returns the time in ns that this set covers in each interval [begin[i], end[i]); 0 if end[i] <= begin[i]."""
+        """Returns for each i the time in ns that this set covers in [begin[i], end[i]); 0 if end[i] <= begin[i].
+        Scalars are accepted, too."""
         begins, stops = np.asarray(begin, np.int64), np.asarray(end, np.int64)
         return self._until(np.maximum(stops, begins)) - self._until(begins)
 
     def contains(self, times: Times) -> NDArray[np.bool_]:
-        """Returns a mask of the shape of `times`: True where a time is inside one of the intervals."""
+        """Returns a mask of the shape of `times`, which are in ns: True where a time is inside one of the intervals."""
         # Before each span, and for times before the first one: an end that no time is before.
         ends = np.concatenate(([np.iinfo(np.int64).min], self.ends))
         inside = np.empty(len(times), np.bool_)
@@ -43,7 +45,7 @@ class Spans(Record, frozen=True, eq=False):
         return inside
 
     def _until(self, times: Times) -> Times:
-        """Returns the time in ns that this set covers before each of `times`."""
+        """Returns for each of `times` (ns) how much time in ns this set covers before it."""
         if not len(self):
             return np.zeros(times.shape, np.int64)
         before = np.concatenate(([0], np.cumsum(self.ends - self.starts)))
@@ -57,7 +59,7 @@ EMPTY = Spans(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def union(starts: ArrayLike, ends: ArrayLike) -> Spans:
-    """Returns the union of the intervals [starts[i], ends[i]), which may overlap, be unsorted or be empty."""
+    """Returns the union of the intervals [starts[i], ends[i]) in ns, which may overlap, be unsorted or be empty."""
     begin, end = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
     some = end > begin
     if not some.all():
@@ -81,7 +83,7 @@ def merge(*sets: Spans) -> Spans:
 
 
 def complement(spans: Spans, begin: int, end: int) -> Spans:
-    """Returns the part of [begin, end) that is not in `spans`."""
+    """Returns the part of [begin, end) that is not in `spans`. `begin` and `end` are in ns."""
     inner = clip(spans, begin, end)
     starts = np.concatenate(([begin], inner.ends))
     ends = np.concatenate((inner.starts, [end]))
@@ -90,14 +92,14 @@ def complement(spans: Spans, begin: int, end: int) -> Spans:
 
 
 def clip(spans: Spans, begin: int, end: int) -> Spans:
-    """Returns the part of `spans` that is inside [begin, end)."""
+    """Returns the part of `spans` that is inside [begin, end). `begin` and `end` are in ns."""
     starts, ends = np.maximum(spans.starts, begin), np.minimum(spans.ends, end)
     keep = ends > starts
     return Spans(starts[keep], ends[keep])
 
 
 def intersect(a: Spans, b: Spans) -> Spans:
-    """Returns the time that is in both `a` and `b`."""
+    """Returns the intersection: the time that is in both `a` and `b`."""
     if not len(a) or not len(b):
         return EMPTY
     rows, columns = overlapping(a.starts, a.ends, b.starts, b.ends)
@@ -120,7 +122,7 @@ def overlapping(starts: Times, ends: Times, other_starts: Times, other_ends: Tim
 
 
 def subtract(a: Spans, b: Spans) -> Spans:
-    """Returns the time in `a` that is not in `b`."""
+    """Returns the difference: the time that is in `a` but not in `b`."""
     if not len(a) or not len(b):
         return a
     return intersect(a, complement(b, int(a.starts[0]), int(a.ends[-1])))

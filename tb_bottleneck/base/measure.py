@@ -19,8 +19,8 @@ class Measure:
 
     `unit` is the unit of `value`, such as ns, share, count, bytes or text. `per` is what the value refers to (such as
     step, window or call), or empty. `count` is the number of occurrences that the value is based on. `source` is the
-    source of the evidence: trace, telemetry, context or both. `begin` and `end` (ns on the recording's clock) locate a
-    typical occurrence, or are None. For a text, `unit` is "text" and `text` is the content.
+    source of the evidence: trace, telemetry, context or both. For a text, `unit` is "text", `text` is the content, and
+    `value` is `count`. `begin` and `end` (ns on the recording's clock) are the time of a typical occurrence, or None.
     """
 
     value: float
@@ -35,7 +35,7 @@ class Measure:
     def __post_init__(self) -> None:
         """Limits shares to the range 0 to 1. Sums over the overlapping rows of a damaged file can exceed 1.
 
-        Shares of a roof are not limited: a roof is an estimate, and kernels can exceed it.
+        Shares of a roof (the peak of a device) are not limited: a roof is an estimate, and kernels can exceed it.
         """
         if self.unit == "share" and self.per != "roof":
             object.__setattr__(self, "value", share_between(self.value))
@@ -47,13 +47,14 @@ def share_between(value: float) -> float:
 
 
 class Missing(Record, frozen=True):
-    """A measure without a value: `because` names the signal that is missing in the recording."""
+    """A measure without a value. `because` is the reason for the user: it names the signal that is missing in the
+    recording."""
 
     because: str
 
 
 def text_measure(text: str, count: int = 1, begin: int | None = None, end: int | None = None) -> Measure:
-    """Returns a measure whose content is `text`. `count`, `begin` and `end` are as in Measure."""
+    """Returns a measure whose content is `text`. `count`, `begin` and `end` are as in Measure. Its value is `count`."""
     return Measure(float(count), "text", count=count, text=text, begin=begin, end=end)
 
 

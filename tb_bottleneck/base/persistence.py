@@ -15,7 +15,11 @@ CACHE_VARIABLE = "TB_BOTTLENECK_CACHE"
 
 
 def cache_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Returns the cache directory, or None if the cache is switched off or has no absolute path."""
+    """Returns the cache directory. `environment` contains the environment variables; CACHE_VARIABLE names another
+    directory.
+
+    Returns None if the cache is switched off, if its path is not absolute, or if the user has no home directory.
+    """
     value = environment.get(CACHE_VARIABLE, "")
     if value.lower() == "off":
         return None
@@ -35,9 +39,10 @@ _DIRECTORY = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", 0) | getattr(
 
 
 def open_regular(path: str | os.PathLike[str], follow_links: bool = True) -> BinaryIO:
-    """Opens a regular file for reading. Does not wait if another user has replaced the file by a pipe.
+    """Opens a regular file for reading in binary mode. Does not wait if another user has replaced the file by a pipe.
 
-    If `follow_links` is False, `path` must be absolute, and no part of it may be a link (on systems that can check it).
+    If `follow_links` is False, `path` must be absolute, and no part of it may be a symbolic link. Systems without
+    open(dir_fd=...), such as Windows, do not check for links.
 
     Raises:
         OSError: the file cannot be opened, or it is not a regular file.
@@ -56,8 +61,9 @@ def open_regular(path: str | os.PathLike[str], follow_links: bool = True) -> Bin
 
 
 def _open_real(path: str) -> int:
-    """Opens the file at an absolute path and returns its descriptor. Raises OSError if a part of the path is a link.
-    Each folder is opened relative to the one before, so that no part can be replaced between the check and the use."""
+    """Opens the file at an absolute path and returns its descriptor. Raises OSError if it cannot be opened, or if a
+    part of the path is a symbolic link. Each folder is opened relative to the one before, so that no part can be
+    replaced between the check and the use."""
     first, *folders, name = Path(path).parts
     folder = os.open(first, _DIRECTORY)
     for part in folders:
@@ -73,15 +79,16 @@ def _open_real(path: str) -> int:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Returns True if `status` is of a regular file that belongs to this user (on systems that have users)."""
+    """Returns True if `status` (of os.stat) is that of a regular file that belongs to this user. On systems without
+    users, returns True for every regular file."""
     return stat.S_ISREG(status.st_mode) and (not hasattr(os, "geteuid") or status.st_uid == os.geteuid())
 
 
 def read_own(path: Path, most: int) -> bytes:
-    """Returns the first `most` bytes of a file that belongs to this user, and that no other user can change.
+    """Returns the first `most` bytes of a file that belongs to this user and that no other user can change.
 
     Raises:
-        OSError: the file cannot be read, or another user can change it.
+        OSError: the file cannot be read, it is not a regular file of this user, or another user can change it.
     """
     with open(os.open(path, _READ | _NO_LINK), "rb") as file:
         status = os.fstat(file.fileno())
@@ -120,7 +127,8 @@ def atomic_file(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
 
 
 def _unnamed_file(directory: Path, mode: int) -> int | None:
-    """Opens a new file without a name; returns None if the system or the file system has none."""
+    """Opens a new file without a name in `directory` and returns its descriptor. Returns None if the system or the file
+    system has no such files, or if writing fails. `mode` are the permissions."""
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_OPEN_FILES):
         return None
     try:
@@ -130,8 +138,8 @@ def _unnamed_file(directory: Path, mode: int) -> int | None:
 
 
 def _give_name(handle: int, path: Path) -> None:
-    """Gives the open file `handle`, which has no name, the name `path`, in the way that open(2) describes. os.link
-    follows the link in _OPEN_FILES only if it is given a directory."""
+    """Gives the open file `handle`, which has no name, the name `path`, in the way that open(2) describes for
+    O_TMPFILE. os.link follows the link in _OPEN_FILES only if it is given a directory. Raises OSError."""
     directory = os.open(_OPEN_FILES, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.link(str(handle), path, src_dir_fd=directory, follow_symlinks=True)
@@ -140,6 +148,7 @@ def _give_name(handle: int, path: Path) -> None:
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Writes `data` to `path` completely or not at all, as `atomic_file` does. Raises OSError."""
+    """Writes `data` to `path` completely or not at all, as `atomic_file` does. `mode` are the permissions of the file.
+    Raises OSError if the file cannot be written."""
     with atomic_file(path, mode) as file:
         file.write(data)

@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Owner(Enum):
-    """Who uses the time of a regime: the device, a link, the host, or unknown."""
+    """What uses the time of a regime: the device, a link, the host, or unknown."""
 
     DEVICE = "the device computes"
     LINK = "data moves between host and device, or between devices"
@@ -35,7 +35,7 @@ class Regime(str, Enum):
 
     @property
     def owner(self) -> Owner:
-        """Who uses the time of the regime."""
+        """What uses the time of the regime."""
         return _ATTRIBUTES[self].owner
 
     @property
@@ -72,12 +72,13 @@ class Regime(str, Enum):
     __repr__ = str.__repr__
 
     def __format__(self, spec: str) -> str:
-        """Formats the id as text."""
+        """Formats the id as text, with the format specification `spec` of strings."""
         return format(str(self.value), spec)
 
 
 @dataclass(frozen=True)
 class _Attributes:
+    """`owner`, `label` and `colour` are the properties of the same names of Regime."""
     owner: Owner
     label: str
     colour: str

@@ -13,9 +13,10 @@ NS_PER_S = 1_000_000_000
 
 
 def us_to_ns(value: float | int | Decimal) -> int:
-    """Converts microseconds to the nearest nanosecond.
+    """Converts `value` in microseconds to ns, rounded to an integer.
 
-    Integers and Decimals are exact. Raises ValueError or OverflowError for NaN and infinities.
+    Integers and Decimals are converted exactly before rounding. Raises ValueError or OverflowError for NaN and
+    infinities.
     """
     if isinstance(value, int):
         return value * NS_PER_US
@@ -33,13 +34,14 @@ def duration_text(ns: float) -> str:
 
 
 def share_text(share: float) -> str:
-    """Returns `share` (1 is all) in percent, with one decimal place if it is below 10 %, as in "41 %" or "3.2 %"."""
+    """Returns `share` (1 is all) in percent, as in "41 %" or "3.2 %". Values from 0 to 9.95 % have one decimal place, 0
+    has none."""
     percent = share * 100
     return f"{percent:.0f} %" if percent >= 9.95 or percent == 0 else f"{percent:.1f} %"
 
 
 def bytes_text(count: float) -> str:
-    """Returns a number of bytes as text, in B, kB, MB or GB (powers of 1000), as in "53.1 MB"."""
+    """Returns `count` bytes as text, in B, kB, MB or GB (powers of 1000), as in "53.1 MB"."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if abs(count) >= size:
             return f"{count / size:.1f} {unit}"
@@ -55,7 +57,8 @@ MAX_NAMED_RANKS = 6
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
-    """Returns the sorted `ranks` as text: "rank 3", "ranks 0, 1 and 5", "ranks 8 to 15" or "12 ranks (0, 7, ...)"."""
+    """Returns the sorted `ranks` as text: "rank 3", "ranks 0, 1 and 5", "ranks 8 to 15" or "12 ranks (0, 7, ...)".
+    `ranks` must not be empty. The last form is for more than MAX_NAMED_RANKS ranks that are not consecutive."""
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
     first, last = ranks[0], ranks[-1]

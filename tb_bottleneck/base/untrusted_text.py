@@ -15,9 +15,11 @@ _BREAK = "\u200b"  # zero-width space
 
 
 def one_line(text: object, longest: int | None = None) -> str:
-    """Returns `text` on one line, without characters that control a terminal or the direction of writing.
+    """Returns `text` on one line, without characters that control a terminal or the direction of writing. Line breaks
+    and tabs become spaces.
 
-    Text with more than `longest` characters is cut off at the end. None means no limit.
+    Text with more than `longest` characters is cut off at the end and gets "…" as its last character. None means no
+    limit.
     """
     shown = str(text)
     if longest is not None and len(shown) > longest:
@@ -28,7 +30,7 @@ def one_line(text: object, longest: int | None = None) -> str:
 
 
 def quoted(text: object, longest: int) -> str:
-    """Returns untrusted text on one line between double quotes, with at most `longest` characters between them.
+    """Returns the untrusted `text` on one line between double quotes, with at most `longest` characters between them.
 
     Quotes and backslashes in the text are escaped as in JSON, so that the reader sees where the text ends.
     """

@@ -30,7 +30,8 @@ from tb_bottleneck.trace.trace import Trace
 
 
 def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
-    """Returns the memory part of the report of `trace`, or None if no usable memory events were recorded."""
+    """Returns the memory part of the report of `trace`, or None if no usable memory events were recorded. `steps` are
+    the steps of the trace."""
     memory = trace_memory(trace)
     if isinstance(memory, Missing):
         return None
@@ -45,9 +46,11 @@ _log = logging.getLogger(__name__)
 
 
 def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:
-    """Returns the report of the snapshot at `path`, which has only a memory part. Raises only MemoryError.
+    """Returns the report of the allocator snapshot at `path`. `run` is the name of the run in the report. Raises only
+    MemoryError.
 
-    A snapshot shows what fills the memory. A snapshot has no step times, so the report has no verdict.
+    A snapshot shows what fills the memory, but has no step times. The report therefore has only a memory part and no
+    verdict. For a file that cannot be read, the report states the reason.
     """
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")
     identity = ReportIdentity(run, source, "snapshot")

@@ -1,4 +1,4 @@
-"""The parts of a report other than its verdicts.
+"""The parts of a report other than its verdicts, such as the input pipeline, the memory and the efficiency.
 
 An error in one part affects only that part, and the report says that the part is missing.
 """
@@ -36,16 +36,15 @@ _log = logging.getLogger(__name__)
 
 
 class Parts:
-    """Builds the parts of one report, and keeps the names of those that fail (knowledge/parts.toml)."""
+    """Builds the parts of one report, and collects the names of the parts that fail (knowledge/parts.toml lists all
+    names)."""
 
     def __init__(self) -> None:
         self._broken: list[str] = []
 
     def build(self, part: str, build: Callable[[], Result]) -> Result | None:
-        """Returns the result of `build()`. If `build` raises an exception, keeps the name `part`, and returns None.
-
-        Raises only MemoryError.
-        """
+        """Returns the result of `build()`, which builds the part named `part`. If it raises an exception, stores the
+        name, logs the error, and returns None. Raises only MemoryError."""
         try:
             return build()
         except MemoryError:
@@ -56,16 +55,17 @@ class Parts:
             return None
 
     def shown_in(self, report: pb.Report) -> pb.Report:
-        """Adds the parts that failed to `report`, and returns `report`."""
+        """Adds the names of the parts that failed to `report` in place, and returns `report`."""
         report.broken_parts.extend(map(broken_part, self._broken))
         return report
 
 
 def details_of(recording: Recording, parts: Parts) -> Details:
-    """Returns the details of a trace. Raises only MemoryError.
+    """Returns the details of the report of a trace. `parts` collects the details that cannot be built; these are None.
+    Raises only MemoryError.
 
     The details are about the input pipeline, torch.compile, captured graphs, the steps of an inference server, the
-    operators, and the parts of the step. A detail that could not be built is None.
+    operators, and the parts of the step.
     """
     return Details(
         input=parts.build("input", lambda: _input_of(recording)),
@@ -78,6 +78,8 @@ def details_of(recording: Recording, parts: Parts) -> Details:
 
 
 def _input_of(recording: Recording) -> pb.InputPipeline | None:
+    """Returns the message about the input pipeline, with the number of workers: 0 for a loader in the main process,
+    None if not known."""
     iterator, workers = loader_iterator(recording), workers_used(recording)
     in_process = isinstance(iterator, Measure) and iterator.text == SINGLE_PROCESS_ITERATOR
     count = 0.0 if in_process else workers.value if isinstance(workers, Measure) else None
@@ -97,6 +99,8 @@ def _serving_of(recording: Recording) -> pb.Serving | None:
 
 
 def _operators_of(recording: Recording) -> list[pb.OperatorCount]:
+    """Returns the most frequent operators, each with its calls per step and the place in the program with the most
+    calls."""
     steps = len(recording.steps)
     return [
         pb.OperatorCount(name=name, per_step=calls / steps, place=None if place is None else pb.Place(**asdict(place)))
@@ -105,7 +109,8 @@ def _operators_of(recording: Recording) -> list[pb.OperatorCount]:
 
 
 def trace_efficiency(recording: Recording) -> EfficiencyInputs:
-    """Returns the figures from which the efficiency of the run is computed."""
+    """Returns the figures from which the report's efficiency is computed, such as the operations and bytes of a
+    step."""
     used = utilisation(recording)
     return EfficiencyInputs(trace_figures(recording), used.types, used.bf16_peak)
 
@@ -113,10 +118,12 @@ def trace_efficiency(recording: Recording) -> EfficiencyInputs:
 def add_headroom(
     report: pb.Report, parts: Parts, recording: Recording | None = None, parameters: float | None = None
 ) -> None:
-    """Adds to `report` the possible gains that are no findings, which matter most for a run without a problem.
+    """Adds to `report` in place the possible gains that are no findings. These are most useful for a run without a
+    problem.
 
-    A trace has a `recording`. For telemetry, `recording` is None, and nothing is added if the report has a problem.
-    `parameters` is the size of the model's parameters in bytes, or None if unknown.
+    `recording` is the recording of a trace, or None for telemetry. For telemetry, nothing is added if the report has a
+    problem. `parts` collects the part if it cannot be built. `parameters` is the size of the model's parameters in
+    bytes, or None if unknown.
     """
     if report.verdict.severity != "none" and recording is None:
         return
@@ -126,9 +133,10 @@ def add_headroom(
 
 
 def trace_unprofiled(recording: Recording, defects: Sequence[Defect]) -> pb.Unprofiled | None:
-    """Returns the step time without the profiler, compared with the recorded step time.
+    """Returns the step time without the profiler, compared with the recorded step time. `defects` are those of the
+    recording.
 
-    The training measures its steps without the profiler before the recording. Returns None if this time is missing or
+    The monitor measures steps without the profiler before the recording. Returns None if this time is missing or
     implausible.
     """
     logged = logged_unprofiled(recording)

@@ -9,5 +9,9 @@ from tb_bottleneck.sources.snapshot import is_snapshot
 
 
 def diagnose_recording(path: str, *, run: str = ".", progress: Callable[[int, int], None] | None = None) -> pb.Report:
-    """Reads the file at `path` and returns its report. Raises only MemoryError."""
+    """Reads the trace or allocator snapshot at `path` and returns its report. Raises only MemoryError.
+
+    `run` is the name of the run in the report. `progress` is called with the bytes read and the bytes in total, for a
+    trace only.
+    """
     return diagnose_snapshot(path, run=run) if is_snapshot(path) else diagnose(path, run=run, progress=progress)

@@ -49,9 +49,10 @@ _log = logging.getLogger(__name__)
 
 
 class TelemetryReader:
-    """Reads the telemetry of one process from the file at `path`, which may still grow. Not thread-safe.
+    """Reads the telemetry of one process from the event file at `path`, which may still grow. Not thread-safe.
 
-    If `follow_links` is False, `path` must be absolute, and no part of it may be a link.
+    If `follow_links` is False, `path` must be absolute, and no part of it may be a symbolic link. `source` is the name
+    of the file, and `telemetry` contains all data that was read so far.
     """
 
     def __init__(self, path: str, follow_links: bool = True) -> None:
@@ -60,7 +61,8 @@ class TelemetryReader:
         self._file = SeriesFile(path, follow_links)
 
     def read(self) -> bool:
-        """Reads new data of the file, or a part of the new data. Returns True if more data can be read immediately.
+        """Reads new data of the file, or a part of the new data. Returns True if more data can be read immediately. If
+        the file was replaced by a new one, `telemetry` starts empty again.
 
         Raises:
             OSError: the file cannot be read.
@@ -73,19 +75,19 @@ class TelemetryReader:
 
     @property
     def position(self) -> tuple[int, int]:
-        """The number of bytes that were read, and the size of the file in bytes at the last read."""
+        """(bytes that were read, size of the file in bytes at the last read)."""
         return self._file.read_bytes, self._file.size
 
     @property
     def dropped(self) -> dict[str, int]:
-        """Maps each reason to the amount of data that could not be used for that reason."""
+        """Maps each reason for which data could not be used to the number of such messages or readings."""
         return {reason: count for reason, count in (self._file.dropped + self.telemetry.dropped).items() if count}
 
 
 def diagnose_telemetry(path: str, *, run: str = ".", progress: Callable[[int, int], None] | None = None) -> pb.Report:
     """Reads the event file at `path` and returns the report about the monitor's data in it. Raises only MemoryError.
 
-    `progress` is called with the bytes read and the bytes in total.
+    `run` is the name of the run in the report. `progress` is called with the bytes read and the bytes in total.
     """
     reader = TelemetryReader(path)
     return read_all(reader, run=run, progress=progress) or judge_telemetry(reader, run=run)
@@ -94,9 +96,11 @@ def diagnose_telemetry(path: str, *, run: str = ".", progress: Callable[[int, in
 def read_all(
     reader: TelemetryReader, *, run: str = ".", progress: Callable[[int, int], None] | None = None
 ) -> pb.Report | None:
-    """Reads everything that the file contains now. Returns None if that succeeds, otherwise a report with the reason.
+    """Reads all data that the file contains now. Returns None on success, otherwise a report that states why the file
+    cannot be read.
 
-    `progress` is called with the bytes read and the bytes in total. Raises only MemoryError.
+    `run` is the name of the run in the report. `progress` is called with the bytes read and the bytes in total. Raises
+    only MemoryError.
     """
     try:
         while reader.read():
@@ -112,9 +116,11 @@ def read_all(
 
 
 def judge_telemetry(reader: TelemetryReader, *, run: str = ".", latest: bool = False) -> pb.Report:
-    """Returns the report about the data that `reader` has read so far. Raises only MemoryError.
+    """Returns the report about the data that `reader` has read so far. `run` is the name of the run in the report.
+    Raises only MemoryError.
 
-    With `latest`, the report is only about the last phase, which is the state of a training that is still running.
+    With `latest`, the report is only about the last phase (a part of the run in which one regime dominates), which is
+    the present state of a training that is still running.
     """
     try:
         parts = Parts()
@@ -126,7 +132,8 @@ def judge_telemetry(reader: TelemetryReader, *, run: str = ".", latest: bool = F
 
 
 def unreadable(reader: TelemetryReader, run: str, code: str, because: str) -> pb.Report:
-    """Returns the report of a file that could not be read or judged. `code` and `because` state the reason."""
+    """Returns the report of a file that could not be read or judged. `run` is the name of the run. `code` is the id of
+    the reason, and `because` a sentence about it."""
     return unreadable_report(_identity(reader, run), code, because)
 
 
@@ -135,11 +142,13 @@ def _identity(reader: TelemetryReader, run: str) -> ReportIdentity:
 
 
 def _broken(reader: TelemetryReader, run: str, error: Exception) -> pb.Report:
+    """Logs `error` and returns a report that states it."""
     _log.exception("the telemetry of one process could not be judged")
     return unreadable(reader, run, "broken", f"{type(error).__name__}: {error}"[:300])
 
 
 def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, parts: Parts) -> pb.Report:
+    """Returns the report. If a defect is fatal, the report has no verdict. `latest` is as in `judge_telemetry`."""
     recording = TelemetryRecording(reader.telemetry)
     origin = telemetry_origin(recording)
     defects = list(telemetry_defects(recording, reader.dropped))
@@ -173,19 +182,22 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
 
 
 def _places(recording: TelemetryRecording) -> Places:
-    """Maps regime and cause to places: where the loader's workers make batches, and which functions are recompiled.
-    Telemetry has no other places."""
+    """Returns (regime, cause) -> places in the user's program: where the loader's workers make batches, and which
+    functions are recompiled. Telemetry has no other places."""
     work = sampled_work(recording.facts)
     workers = {(Regime.INPUT, cause): worker_places(work, cause) for cause in sorted(CAUSES)}
     return workers | {(Regime.INTERRUPTION, "recompilation"): recompiled_places(recording)}
 
 
 def _input_of(recording: TelemetryRecording) -> pb.InputPipeline | None:
+    """Returns the message about the input pipeline; None if nothing is known about it."""
     work, needed = sampled_work(recording.facts), worker_processes_needed(recording)
     return input_pipeline(work, recording.fact("workers"), needed, recording.facts)
 
 
 def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosis:
+    """Returns the verdicts and the conclusion, with the confidence and the description of the situation. If the device
+    is not used, the only verdict is `gpu_unused`."""
     measures = Measures(recording)
     verdicts = judge_all(measures)
     conclusion = conclusion_of(verdicts)
@@ -198,8 +210,8 @@ def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosi
 
 
 def counted_memory(telemetry: Telemetry, kind: str) -> pb.Memory | None:
-    """Returns the memory part of the report, from the monitor's counters. Returns None if no memory was counted, or
-    after an error."""
+    """Returns the memory part of the report from the monitor's counters. `kind` is the kind of the device, such as
+    "cuda" or "cpu". Returns None if no memory was counted, or after an error. Raises only MemoryError."""
     try:
         memory = TelemetryMemory(telemetry, kind)
         account, findings = memory.account, memory.findings()

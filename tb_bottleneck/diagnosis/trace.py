@@ -33,7 +33,7 @@ from tb_bottleneck.trace.trace import Trace, load
 
 
 def _html(report: pb.Report) -> str:
-    """Returns the report as a notebook shows it."""
+    """Returns `report` as HTML for notebooks."""
     from tb_bottleneck.report.rendering.html import fragment  # a diagnosis does not need it
 
     return fragment(report)
@@ -52,11 +52,11 @@ def diagnose(
     progress: Callable[[int, int], None] | None = None,
     keep: Callable[[Recording], None] | None = None,
 ) -> pb.Report:
-    """Reads the trace at `path` and returns its report.
+    """Reads the trace at `path` and returns its report. Raises only MemoryError.
 
     `run` is the name of the run in the report. `progress` is called with the bytes read and the bytes in total. `keep`
-    is called with the recording if the trace gets a verdict. A file that cannot be judged gives a report, too: its
-    health is `unreadable` or `incomplete`, with the reason and the fix. Raises only MemoryError.
+    is called with the recording if the trace gets a verdict. For a file that cannot be judged, the health of the report
+    is `unreadable` or `incomplete`, and the report states the reason and the fix.
     """
     report, recording = _guarded(lambda: load(path, progress), path, run)
     if recording is not None and keep is not None:
@@ -65,14 +65,18 @@ def diagnose(
 
 
 def diagnose_loaded(trace: Trace, path: str, *, run: str = ".") -> tuple[pb.Report, Recording | None]:
-    """Returns the report about `trace`, which was read from `path`, and the recording if the trace gets a verdict.
+    """Returns the report about `trace`, and its recording, or None instead of the recording if the trace gets no
+    verdict.
 
-    Without a verdict, the recording is None. Raises only MemoryError.
+    `path` is the file from which `trace` was read; only its name is used. `run` is the name of the run in the report.
+    Raises only MemoryError.
     """
     return _guarded(lambda: trace, path, run)
 
 
 def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Report, Recording | None]:
+    """Returns the report about the trace that `loaded` returns, and its recording or None, as `diagnose_loaded`. If an
+    error occurs, including an error of `loaded`, returns (report about the error, None). Raises only MemoryError."""
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file name need not be valid Unicode
     identity, parts = ReportIdentity(run, source, "trace"), Parts()
     try:
@@ -88,7 +92,8 @@ def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Repor
 
 
 def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.Report, Recording | None]:
-    """Returns the report, and the recording if the trace gets a verdict, otherwise None."""
+    """Returns the report about `trace`, and its recording, or None instead of the recording if the trace gets no
+    verdict."""
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     origin = trace_origin(trace, fatal)
@@ -133,6 +138,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.
 
 
 def _recorded_memory(trace: Trace, steps: Steps | None) -> pb.Memory | None:
+    """Returns the memory part of the report, or None if the trace has no steps or no memory events."""
     if steps is None or not len(trace.memory):
         return None
     from tb_bottleneck.diagnosis.memory import recorded_memory
@@ -141,10 +147,13 @@ def _recorded_memory(trace: Trace, steps: Steps | None) -> pb.Memory | None:
 
 
 def _with_damage(fatal: Defect | None, trace: Trace) -> list[Defect]:
+    """Returns the defect `fatal`, if not None, and the defects of a damaged file."""
     return [*([fatal] if fatal is not None else []), *damage_of(trace)]
 
 
 def _judge(recording: Recording, defects: Sequence[Defect], parts: Parts) -> Diagnosis:
+    """Returns the verdicts and the conclusion, with the confidence and the description of the situation. If the work
+    ran on the CPU although a device is present, the only verdict is `gpu_unused`."""
     measures = Measures(recording)
     if work_ran_on_cpu(recording.trace):
         # The account of the CPU is irrelevant until the work runs on the device. The confidence is high because the
@@ -160,14 +169,14 @@ def _judge(recording: Recording, defects: Sequence[Defect], parts: Parts) -> Dia
 
 
 def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, str], tuple[Place, ...]]:
-    """Maps each pair of regime and cause to its places in the user's program."""
+    """Returns (regime, cause) -> places in the user's program, for each cause of `diagnosis`."""
     causes = [(verdict.regime, cause.name) for verdict, cause in causes_by_cost(diagnosis, _TEXTS)]
     return {named: cause_places(recording, *named) for named in causes}
 
 
 def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | NotPredicted:
-    """Simulates the fixes of the causes that are certain and recur. Returns NotPredicted if the trace is truncated or
-    an error occurs."""
+    """Simulates the fixes of those causes whose `certain` and `recurs` are True (see Cause). Returns NotPredicted if
+    the trace is truncated or an error occurs. Raises only MemoryError."""
     if recording.trace.truncated:
         return NotPredicted("truncated")
     causes = [cause for _, cause in causes_by_cost(diagnosis, _TEXTS) if cause.certain and cause.recurs]

@@ -1,4 +1,4 @@
-"""Measures of attention that runs as single operators: matrix multiplication, softmax, matrix multiplication."""
+"""Measures of attention that runs as separate operators: matrix multiplication, softmax, matrix multiplication."""
 
 import numpy as np
 
@@ -27,16 +27,18 @@ MAX_OPERATORS_BETWEEN = 60
 
 
 def attention_passes(recording: Recording) -> Measure | Missing:
-    """Sequences of matrix multiplication, softmax and matrix multiplication per step: attention as single operators."""
+    """Sequences of matrix multiplication, softmax and matrix multiplication per step: attention computed by separate
+    operators (count)."""
     spans = attention_time(recording)
     return with_example(len(spans) / len(recording.steps), "count", "step", spans.starts, spans.ends)
 
 
 def unfused_attention_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in streaming kernels between the two matrix multiplications of attention (forward pass).
+    """Share of the window in streaming kernels (limited by bandwidth) between the two matrix multiplications of
+    attention in the forward pass.
 
-    On a CPU run: in operators other than these multiplications. Attention as single operators writes the scores of all
-    pairs of tokens to memory, and each operator in between reads the scores again. Fused attention
+    On a CPU run: in operators other than these multiplications. Attention computed by separate operators writes the
+    scores of all pairs of tokens to memory, and each operator in between reads the scores again. Fused attention
     (torch.nn.functional.scaled_dot_product_attention) keeps the scores on the chip.
     """
     spans = attention_time(recording)
@@ -48,6 +50,7 @@ def unfused_attention_share(recording: Recording) -> Measure | Missing:
 
 
 def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:
+    """Returns `unfused_attention_share` of a CPU run. `spans` is the result of `attention_time`."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[spans.contains(events.start[rows])]
@@ -59,11 +62,11 @@ def _on_the_cpu(recording: Recording, spans: Spans) -> Measure:
 
 @memoized
 def attention_time(recording: Recording) -> Spans:
-    """Returns the host's time in attention as single operators: from the start of its first matrix multiplication to
-    the end of its second one.
+    """Returns the host's time in attention computed by separate operators: in each pass, from the start of the first
+    matrix multiplication to the end of the second one.
 
-    `aten::matmul` and `aten::einsum` around these multiplications belong to it: a fused kernel needs no copies of their
-    operands.
+    Calls of `aten::matmul` and `aten::einsum` around these multiplications are included, because a fused kernel does
+    not need the copies of operands that they make.
     """
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
@@ -84,8 +87,8 @@ def attention_time(recording: Recording) -> Spans:
 
 
 def _enclosing(trace: Trace, rows: Rows, around: Ints, inner: Ints) -> Ints:
-    """Returns for each of `inner` the position in `around` that contains it, or `inner` itself if there is none. All
-    values are positions in `rows`."""
+    """Returns for each element of `inner` the element of `around` that contains it, or the element itself if there is
+    none. All of these values are positions in `rows`, which has event rows."""
     if not len(around):
         return inner
     events = trace.events
@@ -98,11 +101,12 @@ def _enclosing(trace: Trace, rows: Rows, around: Ints, inner: Ints) -> Ints:
 _LINEAR = frozenset({"aten::mm", "aten::addmm"})
 _SINGLE = "float"
 FUSED_BACKWARD = 5 / 4
-"""Operations of a fused backward pass / of single operators: the fused pass recomputes scores (arXiv 2205.14135)."""
+"""Number of operations of a fused backward pass / of separate operators. The fused pass computes the scores again
+(arXiv 2205.14135)."""
 
 
 class AttentionWork(Record, frozen=True, eq=False):
-    """The operators of attention that is not fused, in the forward and the backward pass."""
+    """The operators of attention that is not fused, in the forward and the backward pass of all steps of the window."""
 
     spans: Spans
     """The host's time in these operators, without nested operators."""
@@ -122,7 +126,8 @@ class AttentionWork(Record, frozen=True, eq=False):
 
 @memoized
 def attention_work(recording: Recording) -> AttentionWork | None:
-    """Returns the work of unfused attention; None if there is none, or shapes do not give the linear layers' rate."""
+    """Returns the work of unfused attention. Returns None if there is none, or if the rate of the linear layers is not
+    known because no shapes were recorded."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
@@ -151,7 +156,8 @@ def attention_work(recording: Recording) -> AttentionWork | None:
 
 
 def _self_time(recording: Recording, rows: Rows) -> tuple[Ints, Ints, Ints]:
-    """Returns starts and ends of the times in which operators run themselves, and their positions in `rows`."""
+    """Returns three arrays: start and end in ns of each interval in which an operator itself runs, without the
+    operators that it calls, and the position of this operator in `rows`, which has event rows."""
     events = recording.trace.events
     parts = []
     for own in by_thread(np.arange(len(rows)), events.thread[rows]).values():
@@ -163,7 +169,8 @@ def _self_time(recording: Recording, rows: Rows) -> tuple[Ints, Ints, Ints]:
 
 
 def _launching_rows(recording: Recording) -> Ints:
-    """Returns the operator that launches each operation of the device, as a row of the events; -1 for none."""
+    """Returns for each operation of the device the event row of the operator that launches it, or -1 if there is
+    none."""
     trace, ops = recording.trace, recording.trace.device_ops
     found = np.full(len(ops), -1, np.int64)
     if len(trace.calls):
@@ -175,7 +182,11 @@ def _launching_rows(recording: Recording) -> Ints:
 
 
 def _time_of(rows: Rows, begin: Ints, end: Ints, owner: Ints, launching: Ints, recording: Recording) -> Floats:
-    """Returns the time of each operator's work in ns: the time of its kernels or, on a CPU run, its own time."""
+    """Returns for each operator in `rows` the time of its work in ns: the time of the kernels that it launches or, on a
+    CPU run, its own time.
+
+    `begin`, `end` and `owner` are the result of `_self_time`. `launching` is the result of `_launching_rows`.
+    """
     if not recording.on_device:
         return np.asarray(np.bincount(owner, weights=end - begin, minlength=len(rows)), np.float64)
     ops = recording.trace.device_ops
@@ -186,9 +197,10 @@ def _time_of(rows: Rows, begin: Ints, end: Ints, owner: Ints, launching: Ints, r
 
 
 def _flops(trace: Trace, rows: Rows, operand: str = "") -> float:
-    """Returns the floating-point operations of the contractions in the event rows `rows` with recorded shapes.
+    """Returns the number of floating-point operations of the contractions in the event rows `rows`. Rows without
+    recorded shapes count as 0.
 
-    With `operand`, only of those whose first tensor has this type.
+    With `operand`, only contractions count whose first tensor has this type, such as "float".
     """
     names, counts = np.unique(
         np.stack((trace.events.name[rows], trace.events.signature[rows])), axis=1, return_counts=True

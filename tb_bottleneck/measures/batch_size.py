@@ -47,21 +47,23 @@ _MAX_LAYERS_TRIED = 8
 
 @dataclass(frozen=True)
 class SamplesPerStep:
-    """Samples per step. `basis` says in words where the number comes from."""
+    """The number of samples per step. `basis` says in words where the number comes from."""
 
     samples: int
     basis: str
 
 
 def batch_size_of(recording: Recording) -> SamplesPerStep | Missing:
-    """Returns the samples of one step.
+    """Returns the number of samples of one step.
 
-    The number comes from the run's context (`batch_size`), otherwise from the first dimension of the input of each
-    step's first layer. This number is multiplied by the forward passes per step (`passes_of`). Missing if no shapes
-    were recorded, if the first layer is of an unknown type, or if the steps disagree. The input of a linear layer may
-    have the samples in its first or in its second dimension: the first dimension of the loss's input decides. A
-    compiled model has no recorded layers. Then, the result comes from the input of the model whose samples, or samples
-    times positions, equal the first dimension of the loss's input; without such an input, from that dimension.
+    The number is that of one pass, multiplied by the forward passes per step (`passes_of`). That of one pass is
+    `batch_size` of the run's context, or else the first dimension of the input of the step's first layer. The input of
+    a linear layer may have the samples in its first or in its second dimension: the first dimension of the loss's input
+    decides. A compiled model has no recorded layers. In this case the number comes from the input of the model of which
+    the samples, or samples x positions, equal the first dimension of the loss's input; without such an input, from that
+    dimension.
+
+    Missing if no shapes were recorded, if the first layer is of an unknown type, or if the steps disagree.
     """
     passes = passes_of(recording)
     logged = recording.trace.header.context.get("batch_size")
@@ -81,11 +83,12 @@ def batch_size_of(recording: Recording) -> SamplesPerStep | Missing:
 
 
 def _basis(basis: str, passes: int) -> str:
+    """Returns `basis`, followed by the number of passes if it is not 1."""
     return basis if passes == 1 else f"{basis}, times {passes} passes per step"
 
 
 def _first_layers(recording: Recording) -> list[tuple[int, str]]:
-    """Returns (samples, kind) of the first layer of each step that has one."""
+    """Returns a list with (samples, kind of layer) of the first layer of each step that has one."""
     trace, steps, rows = recording.trace, recording.steps, _layers(recording)
     if steps.basis == "whole":
         bounds = np.array([0, len(rows)])
@@ -98,6 +101,8 @@ def _first_layers(recording: Recording) -> list[tuple[int, str]]:
 
 
 def _first_shape(trace: Trace, rows: Rows, loss: int | None) -> tuple[int, str] | None:
+    """Returns (samples, kind of layer) of the first of `rows` that has a usable shape, or None. `rows` are event rows
+    of layers. `loss` is the first dimension of the loss's input, or None."""
     for row in rows.tolist():
         index, layer = _FIRST_LAYERS[trace.names[trace.events.name[row]]]
         operands = operands_of(trace.signatures[trace.events.signature[row]])
@@ -112,7 +117,7 @@ def _first_shape(trace: Trace, rows: Rows, loss: int | None) -> tuple[int, str] 
 
 
 def _loss_samples(trace: Trace) -> int | None:
-    """Returns the first dimension of the input of the first loss that has a shape; None if there is none."""
+    """Returns the first dimension of the input of the first recorded loss that has a shape; None if there is none."""
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _LOSSES)]
     for row in rows[:_MAX_LAYERS_TRIED].tolist():
@@ -124,7 +129,8 @@ def _loss_samples(trace: Trace) -> int | None:
 
 
 def _by_loss(trace: Trace) -> tuple[int, str] | None:
-    """Returns (samples, basis) of a model without recorded layers; None if no loss has a shape."""
+    """Returns (samples, basis) of a model without recorded layers, such as a compiled model. Returns None if no loss
+    has a shape."""
     loss = _loss_samples(trace)
     if loss is None or not 0 < loss < _MAX_SAMPLES:
         return None
@@ -140,7 +146,8 @@ def _by_loss(trace: Trace) -> tuple[int, str] | None:
 
 
 def _layers(recording: Recording) -> Rows:
-    """Returns the rows of first-layer operators with shapes outside the loader, in order of time."""
+    """Returns the event rows of operators that can be a first layer and have shapes, in order of time. Operators inside
+    the data loader are left out."""
     trace = recording.trace
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name in _FIRST_LAYERS)]
@@ -151,9 +158,11 @@ def _layers(recording: Recording) -> Rows:
 
 
 def passes_of(recording: Recording) -> int:
-    """Returns the forward passes per step: the calls of the loss per step if that number is equal in all steps, else 1.
+    """Returns the number of forward passes per step: the calls of the loss per step if this number is the same in all
+    steps, else 1.
 
-    If the first layer is not called as often as the loss, the model has several losses, and the result is 1.
+    If the number of calls of the first layer is not a multiple of the calls of the loss, the model has several losses,
+    and the result is 1.
     """
     trace, steps = recording.trace, recording.steps
     rows = trace.rows(Kind.CPU_OP)
@@ -169,7 +178,8 @@ def passes_of(recording: Recording) -> int:
 
 
 def _first_layer_repeats(recording: Recording, passes: int) -> bool:
-    """Returns True if the first layer runs equally often in each of `passes` passes, or if none is known."""
+    """Returns True if the number of calls of the first layer in the window is a multiple of `passes` x steps, or if no
+    first layer is known."""
     trace, steps = recording.trace, recording.steps
     rows = _layers(recording)
     if not len(rows):  # no shapes were recorded

@@ -1,6 +1,8 @@
-"""What was recorded about torch.compile: compilations with the failed guards, graph breaks and failures with reasons.
+"""What was recorded about torch.compile: compilations and the guards that failed, graph breaks, and functions that
+failed to compile, each with the reason.
 
-The monitor records it, or torch itself in a log (trace/process_facts.py).
+The monitor records it, or torch itself in a log (trace/process_facts.py). A guard is a condition under which compiled
+code is valid; if it fails, torch compiles again.
 """
 
 import re
@@ -11,11 +13,11 @@ from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.kernel_names import cut
 
 MAX_ENTRIES = 1_000
-"""Most entries of each kind that are read: the context of a file is untrusted."""
+"""At most this number of entries of each kind are read, because the context of a file is untrusted."""
 
 RESUMED = re.compile(r"^(?:torch_dynamo_resume_in_)+(.+)_at_(\d{1,9})$")
-"""Name of the function that continues after a graph break: the original function, and the line of the break (pytorch
-torch/_dynamo/resume_execution.py)."""
+"""Matches the name of the function that torch creates for the code after a graph break. Groups: the name of the
+original function, and the line of the break (pytorch torch/_dynamo/resume_execution.py)."""
 
 _IN_WORDS = {"generic_jump": "a branch depends on the value of a tensor"}
 
@@ -23,8 +25,9 @@ _IN_WORDS = {"generic_jump": "a branch depends on the value of a tensor"}
 class Compiled(Record, frozen=True):
     """One compilation. Texts are untrusted.
 
-    `frame` is torch's number of the function, `number` counts the compilations of this function. `start_us` is in us
-    since 1970. `reason` is the guard that failed; empty for the first compilation.
+    `frame` is torch's number of the compiled function, and `number` counts the compilations of this function.
+    `function`, `file` and `line` are the function in the program. `start_us` is in us since 1970, `duration_us` in us.
+    `reason` is the guard that failed; empty for the first compilation.
     """
 
     frame: str
@@ -38,7 +41,8 @@ class Compiled(Record, frozen=True):
 
 
 class Break(Record, frozen=True):
-    """A place in the program where a graph breaks, `count` times. `reason` is torch's reason. Texts are untrusted."""
+    """A place in the program at which a graph breaks. `count` is the number of breaks there. `reason` is torch's
+    reason. Texts are untrusted."""
 
     file: str
     line: int
@@ -48,7 +52,7 @@ class Break(Record, frozen=True):
 
 
 class Failure(Record, frozen=True):
-    """A function that torch runs without compiling. Texts are untrusted."""
+    """A function that torch runs without compiling it, because compiling failed for `reason`. Texts are untrusted."""
 
     file: str
     line: int
@@ -57,7 +61,7 @@ class Failure(Record, frozen=True):
 
 
 class Call(Record, frozen=True):
-    """The line of the program that made torch compile. Texts are untrusted."""
+    """The line of the program whose call made torch compile a function. Texts are untrusted."""
 
     file: str
     line: int
@@ -65,7 +69,8 @@ class Call(Record, frozen=True):
 
 
 class CompileLog(Record, frozen=True):
-    """All recorded entries. Compilations are sorted by start. `calls` has their calls by frame, number and start."""
+    """All recorded entries. Compilations are sorted by start. The keys of `calls` are (frame, number, start_us) of a
+    compilation."""
 
     compilations: tuple[Compiled, ...] = ()
     breaks: tuple[Break, ...] = ()
@@ -73,9 +78,9 @@ class CompileLog(Record, frozen=True):
     calls: Mapping[tuple[str, int, float], Call] = {}
 
     def recompilations(self) -> list[tuple[Compiled, Compiled]]:
-        """Returns recompilations as pairs (compilation, entry with its function and guard).
+        """Returns the recompilations as pairs (compilation, entry that names its function and guard).
 
-        Both entries are the same, except for a backward graph: torch records it with the id of the forward graph, but
+        Both are the same entry, except for a backward graph: torch records it with the number of the forward graph, but
         without function and guard.
         """
         found, named = [], dict[tuple[str, int], Compiled]()
@@ -87,20 +92,22 @@ class CompileLog(Record, frozen=True):
         return found
 
     def call_of(self, entry: Compiled) -> Call | None:
-        """Returns the call that made torch run a compilation, or None if it was not recorded."""
+        """Returns the call that made torch run the compilation `entry`, or None if it was not recorded."""
         return self.calls.get((entry.frame, entry.number, entry.start_us))
 
     def function_of(self, frame: str) -> Compiled | None:
-        """Returns the first compilation with torch's function number `frame` and the name of the function, or None."""
+        """Returns the first compilation that has torch's function number `frame` and names its function, or None."""
         return next((entry for entry in self.compilations if entry.frame == frame and entry.function), None)
 
     def failure_of(self, file: str, line: int) -> str:
-        """Returns why the function that begins at `line` of `file` was not compiled; empty if no failure is known."""
+        """Returns the reason why the function that begins at `line` of `file` was not compiled; empty if no failure is
+        known."""
         found = (entry.reason for entry in self.failures if entry.line == line and _same(entry.file, file))
         return next(found, "")
 
     def at(self, start_us: float, end_us: float) -> Compiled | None:
-        """Returns the compilation that ran for more than half of the interval (in us since 1970), or None."""
+        """Returns the compilation that ran for more than half of the interval from `start_us` to `end_us` (us since
+        1970), or None."""
         found = [
             (min(end_us, entry.start_us + entry.duration_us) - max(start_us, entry.start_us), entry)
             for entry in self.compilations
@@ -123,18 +130,20 @@ def compile_log(facts: Mapping[str, Any]) -> CompileLog:
 
 
 def break_in_words(reason: str) -> str:
-    """Returns the reason of a graph break in words if they are known, otherwise `reason` itself."""
+    """Returns torch's `reason` of a graph break in words if the words are known, otherwise `reason` itself."""
     return next((words for start, words in _IN_WORDS.items() if reason.startswith(start)), reason)
 
 
 def guard_in_words(reason: str) -> str:
-    """Returns a failed guard as `GUARD, in FILE:LINE: CODE`; torch writes `GUARD # CODE # FILE:LINE in FUNCTION`."""
+    """Returns a failed guard as `GUARD, in FILE:LINE: CODE`. `reason` is torch's text `GUARD # CODE # FILE:LINE in
+    FUNCTION`; any other text is returned unchanged."""
     guard, *code = reason.rsplit(" # ", 2)
     return f"{guard}, in {code[1].partition(' in ')[0]}: {code[0]}" if len(code) == 2 else reason
 
 
 def original_function(function: str) -> tuple[str, int]:
-    """Returns the function's name in the program, and the line of the graph break after which it resumes, or 0."""
+    """Returns (name of the function in the program, line of the graph break after which it continues). The line is 0 if
+    `function` is not a function that torch created for the code after a graph break."""
     match = RESUMED.match(function)
     return (match[1], int(match[2])) if match else (function, 0)
 
@@ -145,11 +154,13 @@ def _same(file: str, other: str) -> bool:
 
 
 def _entries(fact: Mapping[str, Any], name: str) -> list[Any]:
+    """Returns the first MAX_ENTRIES entries of the list `name` in `fact`; empty if there is no such list."""
     entries = fact.get(name)
     return entries[:MAX_ENTRIES] if isinstance(entries, list) else []
 
 
 def _compiled(entry: object) -> Compiled | None:
+    """Returns a compilation from the JSON form of an entry, or None if the entry is malformed."""
     match entry:
         case [str(number), str(function), str(file), line, start, duration, str(reason)]:
             values, parts = _numbers(line, start, duration), _id(number)
@@ -161,12 +172,14 @@ def _compiled(entry: object) -> Compiled | None:
 
 
 def _id(number: str) -> tuple[str, int] | None:
-    """Returns the frame and the number of a compilation's id `frame/number`, or None if it is malformed."""
+    """Returns (frame, number) of a compilation's id, the text `frame/number`, or None if the text is malformed."""
     frame, _, count = number.partition("/")
     return (cut(frame), int(count)) if count.isascii() and count.isdecimal() and len(count) < 10 else None
 
 
 def _call(entry: object) -> tuple[tuple[str, int, float], Call] | None:
+    """Returns (key in `calls` of CompileLog, call) from the JSON form of an entry, or None if the entry is
+    malformed."""
     match entry:
         case [str(number), start, str(file), line, str(function)]:
             values, parts = _numbers(start, line), _id(number)
@@ -193,6 +206,6 @@ def _failure(entry: object) -> Failure | None:
 
 
 def _numbers(*values: object) -> list[float] | None:
-    """Returns the values as floats, or None if one of them is not a number from 0 to 2**53."""
+    """Returns `values` as floats, or None if one of them is not a number from 0 to 2**53."""
     known = [isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53 for value in values]
     return [float(value) for value in values] if all(known) else None  # type: ignore[arg-type]

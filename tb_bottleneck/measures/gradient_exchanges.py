@@ -1,7 +1,7 @@
 """Exchanges of gradients that DistributedDataParallel repeats for each portion of a batch.
 
-With gradient accumulation, one exchange per optimizer step is enough: it has the gradients of all portions (pytorch
-docs, DistributedDataParallel.no_sync).
+With gradient accumulation, a batch is divided into portions, and their gradients are added. One exchange per optimizer
+step is enough: it has the gradients of all portions (pytorch docs, DistributedDataParallel.no_sync).
 """
 
 from collections.abc import Callable
@@ -28,11 +28,11 @@ _REDUCTIONS = ("allreduce", "all_reduce")
 
 
 def exchanged_portions(recording: Recording) -> Measure | Missing:
-    """Portions of a batch whose gradients DistributedDataParallel exchanges, per optimizer step.
+    """Portions of a batch whose gradients DistributedDataParallel exchanges, per optimizer step (count).
 
-    A portion is a forward pass with all-reduces before the next pass. A portion counts if it is the last one before an
-    optimizer step, or if the last one has the same all-reduces. Portions with other all-reduces, such as those of batch
-    norm, do not count.
+    A portion is a forward pass with all-reduces before the next forward pass. It counts if it is the last one before an
+    optimizer step, or if it has the same all-reduces as the last one. Portions with other all-reduces, such as those of
+    batch norm, do not count.
     """
     portions = _portions_of(recording)
     if not len(portions.begin):
@@ -54,11 +54,11 @@ def exchanged_portions(recording: Recording) -> Measure | Missing:
 
 
 def repeated_exchanges(recording: Recording, issued: Ints, kind: Ints) -> Bools:
-    """Returns for collectives issued at the times `issued` (ns) True if a later collective has the same gradients, too.
+    """Returns a mask of collectives: True if a later collective also exchanges the gradients that this one exchanges.
 
-    `kind` is a number for the group and the size of an all-reduce, and -1 for other collectives. The exchanges of a
-    portion of a batch are repeated if the last portion before the optimizer step has the same all-reduces. All values
-    are False if there is no DistributedDataParallel.
+    `issued` has the times in ns at which the collectives are issued. `kind` has for each all-reduce a number for its
+    group and size, and -1 for other collectives. An exchange of a portion is repeated if the last portion before the
+    optimizer step has the same all-reduces. All values are False if there is no DistributedDataParallel.
     """
     portions, repeated = _portions_of(recording), np.zeros(len(issued), np.bool_)
     if not len(portions.begin):
@@ -76,9 +76,9 @@ def repeated_exchanges(recording: Recording, issued: Ints, kind: Ints) -> Bools:
 class _Portions(Record, frozen=True, eq=False):
     """The portions of batches: forward passes of DistributedDataParallel.
 
-    `begin` is in ns. `batch` has the number of the batch of each portion: a batch ends when an optimizer steps or
-    forgets gradients. `needed` has for each batch the number of exchanges that are needed: one for each optimizer that
-    steps. It is 0 for the last batch if the recording ends before its step.
+    `begin` has the start of each portion in ns, `batch` the number of its batch. A batch ends when an optimizer steps
+    or gradients are set to zero. `needed` has for each batch the number of exchanges that are needed: one for each
+    optimizer that steps. It is 0 for the last batch if the recording ends before its optimizer step.
     """
 
     begin: Ints
@@ -86,12 +86,13 @@ class _Portions(Record, frozen=True, eq=False):
     needed: Ints
 
     def at(self, times: Ints) -> Ints:
-        """Returns for each time the index of the portion of the batch that began last; -1 before the first portion."""
+        """Returns for each of `times` (ns) the index of the portion that contains it; -1 before the first portion."""
         return np.asarray(np.searchsorted(self.begin, times, side="right") - 1, np.int64)
 
 
 @memoized
 def _portions_of(recording: Recording) -> _Portions:
+    """Returns the portions of batches in the window. Without DistributedDataParallel, there are none."""
     def begins(test: Callable[[str], bool]) -> Ints:
         return np.sort(recording.trace.events.start[host_rows(recording, test, Kind.ANNOTATION, Kind.CPU_OP)])
 

@@ -1,7 +1,8 @@
-"""Replays of captured graphs (cudaGraphLaunch, hipGraphLaunch): the operations of each launch, and all others.
+"""Replays of captured graphs (cudaGraphLaunch, hipGraphLaunch): the device operations of each launch, and the
+operations that no graph launches.
 
-A trace does not name graphs. Launches that run the same operations, in any order, count as one graph: the branches of a
-graph run in a new order each time.
+A trace does not name graphs. Launches that run the same operations, in any order, count as launches of one graph: the
+branches of a graph run in a new order each time.
 """
 
 from collections import defaultdict
@@ -20,11 +21,13 @@ MAX_GRAPHS, MAX_OUTSIDE, MAX_NAME = 10, 5, 80
 
 
 class ReplayedGraph(Record, frozen=True):
-    """All launches of one graph. Times are medians per launch, in ns. `operations` is the number per launch.
+    """All launches of one graph. Times are medians per launch, in ns.
 
-    `span` is the time from the start of the first operation to the end of the last one. `idle_inside` is the device's
-    idle time within this span, `idle_before` before it (None if nothing ran before). `call` is the time of the host's
-    call. `place` is the place in the program that launches the graph; None if it is not known.
+    `operations` is the number of device operations per launch, `launches` the number of launches. `span` is the time
+    from the start of the first operation to the end of the last one. `idle_inside` is the device's idle time within
+    `span`. `idle_before` is the device's idle time directly before it; None if nothing ran before. `call` is the
+    duration of the host's launching call. `place` is the place in the program that launches the graph; None if it is
+    not known.
     """
 
     operations: int
@@ -37,7 +40,8 @@ class ReplayedGraph(Record, frozen=True):
 
 
 class OutsideKernel(Record, frozen=True):
-    """The device operations with one name that no graph launches: their number and their time (ns) in all steps."""
+    """The device operations with one name that no graph launches. `count` is their number and `ns` their total time, in
+    all steps of the window."""
 
     name: str
     count: int
@@ -45,9 +49,12 @@ class OutsideKernel(Record, frozen=True):
 
 
 class GraphReplays(Record, frozen=True):
-    """The replays of captured graphs in a window. `graphs` and `outside` list the most costly entries, sorted by total
-    time. `launches` is the number of all launches, `outside_count` that of all device operations outside of graphs, and
-    `outside_ns` the time in ns in which the device runs such operations."""
+    """The replays of captured graphs in a window.
+
+    `graphs` has the MAX_GRAPHS graphs with the most time, `outside` the MAX_OUTSIDE names of other operations with the
+    most time, longest first. `launches` is the number of all launches, `outside_count` that of all device operations
+    outside of graphs, and `outside_ns` the time in ns in which the device runs such operations.
+    """
 
     graphs: tuple[ReplayedGraph, ...]
     launches: int
@@ -80,7 +87,8 @@ def graph_replays(recording: Recording) -> GraphReplays | None:
 
 
 class _Launch(Record, frozen=True):
-    """One launch: its first operation, its call, its operations as a key, and its times in ns."""
+    """One launch of a graph. `first` is the row of its first device operation, `call` the row of its call, and
+    `operations` identifies the set of its operations. `count` is their number. Times are in ns, as in ReplayedGraph."""
 
     first: int
     call: int
@@ -92,6 +100,8 @@ class _Launch(Record, frozen=True):
 
 
 def _launches(ops: DeviceOps, rows: Rows, idle_before: Ints) -> list[_Launch]:
+    """Returns the launches of graphs. `rows` are the rows in `ops` of the operations that graphs launch. `idle_before`
+    is the result of `_idle_before`."""
     if not len(rows):
         return []
     order = rows[np.argsort(ops.call[rows], kind="stable")]
@@ -113,12 +123,13 @@ def _launches(ops: DeviceOps, rows: Rows, idle_before: Ints) -> list[_Launch]:
 
 
 def _idle_before(ops: DeviceOps) -> Ints:
-    """Returns per operation for how long (ns) the device was idle before the operation; -1 if nothing ran before."""
+    """Returns for each of `ops` how long (ns) the device was idle directly before it; -1 for the first operation."""
     ended = np.maximum.accumulate(ops.end)
     return np.append(-1, np.maximum(ops.start[1:] - ended[:-1], 0)).astype(np.int64)
 
 
 def _grouped(recording: Recording, launches: list[_Launch]) -> tuple[ReplayedGraph, ...]:
+    """Returns one entry per graph, the graph with the longest total time first, at most MAX_GRAPHS."""
     groups: dict[bytes, list[_Launch]] = defaultdict(list)
     for launch in launches:
         groups[launch.operations].append(launch)
@@ -127,6 +138,7 @@ def _grouped(recording: Recording, launches: list[_Launch]) -> tuple[ReplayedGra
 
 
 def _graph(recording: Recording, own: list[_Launch]) -> ReplayedGraph:
+    """Returns the entry of one graph from `own`, the list of its launches."""
     calls = recording.trace.calls.take(np.array([launch.call for launch in own]))
     cost: Floats = np.array([launch.span for launch in own], np.float64)
     places = places_of(recording, HostTimes(thread=calls.thread, time=calls.start, cost=cost))
@@ -143,6 +155,8 @@ def _graph(recording: Recording, own: list[_Launch]) -> ReplayedGraph:
 
 
 def _by_name(names: tuple[str, ...], ops: DeviceOps) -> tuple[OutsideKernel, ...]:
+    """Returns one entry per name of `ops`, the name with the longest total time first, at most MAX_OUTSIDE. `names` are
+    the names of the trace."""
     if not len(ops):
         return ()
     distinct, group = np.unique(ops.name, return_inverse=True)

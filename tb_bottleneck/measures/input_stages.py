@@ -1,8 +1,9 @@
 """The stages of making a batch (reading, decoding, each transform, collating), from recorded or sampled stacks.
 
-A stack has the frames inside of torch's `fetch`, outermost first, as the profiler writes them: `file.py(line): name`.
-The monitor's sampler writes `Class.method` as the name (monitor/workers/stack_sampler.py), the profiler only `method`;
-the monitor then records the classes (monitor/facts/loader.py).
+A stack has the frames inside of torch's function `fetch`, outermost first. The profiler writes a frame as
+`file.py(line): name`. The name is `method` from the profiler, and `Class.method` from the monitor's sampler
+(monitor/workers/stack_sampler.py). For the frames of the profiler, the monitor records the classes
+(monitor/facts/loader.py).
 """
 
 import re
@@ -23,9 +24,9 @@ STAGES = ("read", "decode", "transform", "dataset", "collate", "pin", "copy", "o
 NOT_SAMPLED = Missing("the stages of the input pipeline were not recorded: the monitor samples them in the workers")
 
 MAX_STAGES = 12
-"""Most stages that are listed; the other stages are one entry."""
+"""Most stages that are listed; all other stages are summed in one more entry."""
 MAX_STACKS, MAX_TEXT = 200, 10_000
-"""Most stacks, and most characters of a stack, that are read: the context of a file is untrusted."""
+"""At most this number of stacks, and of characters of a stack, are read, because the context of a file is untrusted."""
 
 # Functions that only call others: torch's module call, wrappers of data sets, comprehensions.
 _PASSES = re.compile(
@@ -46,8 +47,9 @@ _NUMBER = re.compile(r"_\d+$")
 class Stage:
     """One stage of making batches. Texts are untrusted.
 
-    `stage` is one of STAGES. `name` names a transform, data set or collate function; it is empty for other stages. `ns`
-    is the time of the stage in all stacks. `place` is the frame of the program with most of this time; empty if none.
+    `stage` is one of STAGES. `name` is the name of a transform, data set or collate function; it is empty for other
+    stages. `ns` is the total time of the stage in all stacks. `place` is the frame of the program with most of this
+    time; empty if there is none.
     """
 
     stage: str
@@ -57,13 +59,14 @@ class Stage:
 
 
 class LoaderWork(Record, frozen=True):
-    """The stages, longest first, and what is known about the processes that make batches.
+    """The stages of making batches, longest first, and what is known about the processes that make batches.
 
     `basis` is "frames" if the profiler recorded the stacks, "samples" if the monitor sampled them in the workers.
-    `batches` is the number of batches made; 0 if it is not known. Other numbers that are not known are None.
-    `waiting_share` is the share (0 to 1) of the workers' time in which they have no batch to make. The bytes, reads and
-    opens are totals over all these batches: `read_bytes` from all read calls, `disk_bytes` from disks. `beside` has the
-    stages that run while these processes make other batches: pinning on another thread, copies to the device.
+    `batches` is the number of batches that were made; 0 if it is not known. Other numbers that are not known are None.
+    `waiting_share` is the share (0 to 1) of the workers' time in which they have no batch to make. `reads` is the
+    number of read calls and `opens` that of calls of Python's open. `read_bytes` are the bytes of all read calls,
+    `disk_bytes` those read from disks. These four are totals for `batches` batches. `beside` has the stages that run in
+    parallel with these processes: copying batches to pinned memory on another thread, and copies to the device.
     """
 
     stages: tuple[Stage, ...]
@@ -83,16 +86,16 @@ class LoaderWork(Record, frozen=True):
 
     @property
     def batch_ns(self) -> float | None:
-        """Time (ns) in which one process makes a batch; None if the number of batches is not known."""
+        """Mean time (ns) that one process takes to make a batch; None if the number of batches is not known."""
         return self.ns / self.batches if self.batches > 0 else None
 
     def with_beside(self, beside: Iterable[Stage]) -> "LoaderWork":
-        """Returns a copy with `beside`: stages that run while the processes make other batches."""
+        """Returns a copy with the field `beside` replaced."""
         return replace(self, beside=tuple(beside))
 
 
 def stage_text(stage: Stage) -> str:
-    """Returns the stage in words, for example "transform Resize"."""
+    """Returns the stage in words, for example "transform Resize" or "reading"."""
     words = {"dataset": "the data set's own code", "pin": "copying to pinned memory", "copy": "copying to the device"}
     words |= {"read": "reading", "decode": "decoding", "collate": "collating", "transform": "transform"}
     word = words.get(stage.stage, "other work")
@@ -100,7 +103,7 @@ def stage_text(stage: Stage) -> str:
 
 
 def stages_of(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[Stage, ...]:
-    """Returns the stages in `stacks`, pairs of frames and time in ns, sorted by time.
+    """Returns the stages in `stacks`, longest first. `stacks` has pairs of (frames, outermost first; time in ns).
 
     The result has at most MAX_STAGES stages, and one entry for all others.
     """
@@ -118,7 +121,8 @@ def stages_of(stacks: Iterable[tuple[Sequence[str], float]]) -> tuple[Stage, ...
 
 
 def sampled_work(facts: Mapping[str, Any]) -> LoaderWork | Missing:
-    """Returns the work that the monitor sampled in the workers, from the facts of the run, which are untrusted."""
+    """Returns the work of making batches that the monitor sampled in the workers. `facts` are the facts of the run,
+    which are untrusted. Missing if the monitor sampled nothing."""
     fact = facts.get("loader_stacks")
     if not isinstance(fact, dict) or not isinstance(fact.get("stacks"), list):
         return NOT_SAMPLED
@@ -144,7 +148,8 @@ def sampled_work(facts: Mapping[str, Any]) -> LoaderWork | Missing:
 
 
 def with_classes(facts: Mapping[str, Any]) -> Callable[[str], str]:
-    """Returns a function that adds the class to the name of a frame if `facts` has this class."""
+    """Returns a function that takes a frame and returns it with the class before the name of the method, if `facts`
+    contains the class of this frame; otherwise unchanged."""
     known = facts.get("loader_classes")
     if not isinstance(known, dict) or len(known) > MAX_STACKS:
         return str
@@ -160,7 +165,8 @@ def with_classes(facts: Mapping[str, Any]) -> Callable[[str], str]:
 
 @lru_cache(maxsize=10_000)
 def _stage_of(frames: tuple[str, ...]) -> tuple[str, str]:
-    """Returns (stage, name) of a stack. The innermost frame that reads or decodes determines the stage."""
+    """Returns (stage, name) of a stack, as in Stage. If a frame reads or decodes, the innermost such frame determines
+    the stage."""
     inside = [frame for frame in frames if not _LOADER.search(frame)]
     labels = [first_match(frame_patterns(), _without_class(frame)) for frame in inside]
     for label in reversed(labels):
@@ -188,7 +194,8 @@ def _stage_of(frames: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _name(frame: str) -> str:
-    """Returns the class of a transform if the frame has it; otherwise its function, with file and line if generic."""
+    """Returns the name of a transform, data set or collate function for its frame: the class if the frame has it, else
+    the function. File and line are added if the name of the function is a generic one such as `__call__`."""
     if frame.startswith(MODULE):
         return cut(_NUMBER.sub("", frame.removeprefix(MODULE)))
     file, line, name = frame_parts(frame)
@@ -200,15 +207,17 @@ def _name(frame: str) -> str:
 
 
 def _function(frame: str) -> str:
+    """Returns the name of the function in a frame, without its class."""
     return frame.rpartition(": ")[2].rpartition(".")[2]
 
 
 def _without_class(frame: str) -> str:
-    """Returns the frame as the profiler names it."""
+    """Returns the frame in the profiler's form, without the class before the name of the method."""
     place, colon, name = frame.rpartition(": ")
     return f"{place}: {name.rpartition('.')[2]}" if colon and place.endswith(")") else frame
 
 
 def _amount(value: object) -> float | None:
+    """Returns `value` as a float if it is a number from 0 to 1e18, otherwise None."""
     known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
     return float(value) if known else None  # type: ignore[arg-type]

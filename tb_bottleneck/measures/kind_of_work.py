@@ -1,4 +1,4 @@
-"""Measures of the kind of work that a trace shows: steps or unstructured work, training or inference, one operator."""
+"""Measures of the kind of work that a trace shows: with or without steps, training or inference, one operator only."""
 
 import numpy as np
 
@@ -12,24 +12,26 @@ ONE_OPERATOR = 0.95
 
 
 def training_recorded(recording: Recording) -> Measure | Missing:
-    """1 if a backward pass or an optimizer was recorded; missing otherwise, as for inference."""
+    """1 if a backward pass or an optimizer was recorded (count); missing otherwise, as for inference."""
     return Measure(1.0, "count") if has_training(recording.trace) else Missing("no backward pass was recorded")
 
 
 def backward_recorded(recording: Recording) -> Measure | Missing:
-    """1 if a backward pass was recorded; missing otherwise."""
+    """1 if a backward pass was recorded (count); missing otherwise."""
     return Measure(1.0, "count") if has_backward(recording.trace) else Missing("no backward pass was recorded")
 
 
 def steps_found(recording: Recording) -> Measure | Missing:
-    """The number of steps if steps are marked or were found from repetition; otherwise missing."""
+    """The number of steps if the recording has `ProfilerStep` annotations, or if steps were found from repetition;
+    otherwise missing."""
     if recording.steps.basis == "whole":
         return Missing("the recording has no steps")
     return Measure(float(len(recording.steps)), "count", "window", len(recording.steps))
 
 
 def only_operator(recording: Recording) -> Measure | Missing:
-    """The name of the only operator, as text, if its calls with equal shapes make up almost all work on the device."""
+    """The name of one operator, as text, if its calls with equal shapes make up at least ONE_OPERATOR of the device's
+    time; missing otherwise, and for a training."""
     trace, ops = recording.trace, recording.trace.device_ops
     called, operator = trace.calling_operators
     own = np.flatnonzero(ops.launched & recording.in_window(ops.start))

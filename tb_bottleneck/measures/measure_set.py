@@ -12,7 +12,7 @@ class EvidenceSource(Protocol):
 
     @property
     def account(self) -> Account:
-        """The account: the time of the window by regime."""
+        """The time of the window by regime."""
         ...
 
     @property
@@ -22,42 +22,43 @@ class EvidenceSource(Protocol):
 
     @property
     def steps(self) -> Sized:
-        """The judged steps."""
+        """The steps of the window."""
         ...
 
 
 Source = TypeVar("Source", bound=EvidenceSource)
-"""The evidence source of measures, rules and verdicts: `Recording` (a trace) or `TelemetryRecording`.
+"""Type variable of the evidence source of measures, rules and verdicts: `Recording` (a trace) or `TelemetryRecording`.
 
-The type variable keeps the two apart: a telemetry rule that names a measure of traces is a type error.
+It makes the use of a measure of traces in a telemetry rule a type error.
 """
 
 MeasureFunction = Callable[[Source], Measure | Missing]
-"""A function that takes one measure. Its `__name__` is the key of the measure in verdicts and in the advice texts."""
+"""A function that computes one measure of a recording. Its `__name__` is the key of the measure in verdicts and in the
+advice texts."""
 
 
 class Measures(Generic[Source]):
-    """The measures of one recording. Each is taken on first use and cached by its key."""
+    """The measures of one recording. Each measure is computed when it is first used, and is cached by its key."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._taken: dict[str, Measure | Missing] = {}
 
     def __call__(self, measure: MeasureFunction[Source]) -> Measure | Missing:
-        """Returns the result of `measure`, which is called once per recording."""
+        """Returns the result of the function `measure` for this recording. The function is called at most once."""
         key = measure.__name__
         if key not in self._taken:
             self._taken[key] = measure(self._source)
         return self._taken[key]
 
     def value(self, measure: MeasureFunction[Source], otherwise: float) -> float:
-        """Returns the number of a measure, or `otherwise` if the measure is missing."""
+        """Returns the value of the measure `measure`, or `otherwise` if the measure is missing."""
         result = self(measure)
         return otherwise if isinstance(result, Missing) else result.value
 
     @property
     def account(self) -> Account:
-        """The account: the time of the window by regime."""
+        """The time of the window by regime."""
         return self._source.account
 
     @property
@@ -72,5 +73,5 @@ class Measures(Generic[Source]):
 
     @property
     def taken(self) -> dict[str, Measure | Missing]:
-        """Every measure taken so far, by key."""
+        """The results of all measures that were computed so far, by key."""
         return dict(self._taken)

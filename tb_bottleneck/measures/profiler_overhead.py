@@ -28,7 +28,8 @@ _UNKNOWN = Missing("the step time without the profiler was not recorded; the mon
 
 
 def atypical_ratio(recording: Recording) -> float | None:
-    """Returns recorded step time / unprofiled step time if the profiler cannot explain the difference, else None."""
+    """Returns recorded step time / step time without the profiler if the profiler's overhead cannot explain the
+    difference of the two, else None. Returns None also if the step time without the profiler was not recorded."""
     logged = logged_unprofiled(recording)
     if logged is None:
         return None
@@ -40,7 +41,7 @@ def atypical_ratio(recording: Recording) -> float | None:
 def profiler_overhead(recording: Recording) -> Measure | Missing:
     """Share of the step that is profiler overhead: 1 - step time without the profiler / step time with it.
 
-    The share is limited to the overhead that recording the rows of a step can cause.
+    The share is limited to the overhead that recording the events of a step can cause (MAX_OVERHEAD_NS).
     """
     without, logged = unprofiled_step(recording), logged_unprofiled(recording)
     if logged is None:
@@ -53,7 +54,7 @@ def profiler_overhead(recording: Recording) -> Measure | Missing:
 
 
 def _max_overhead(recording: Recording) -> float:
-    """Returns the highest overhead that recording a step can have caused, in ns."""
+    """Returns the highest time (ns) that recording the events of one step can have added to the step."""
     events = recording.trace.events
     inside = recording.in_window(events.start)
     counts = {kind: np.count_nonzero(inside & (events.kind == kind)) for kind in MAX_OVERHEAD_NS}
@@ -61,9 +62,10 @@ def _max_overhead(recording: Recording) -> float:
 
 
 def unprofiled_step(recording: Recording) -> Measure | Missing:
-    """The step time without the profiler (ns), as the training process measured it.
+    """The step time without the profiler (ns), as the training process measured it before the recording.
 
-    This is the median, or the mean if the steps are uneven.
+    This is the median, or the mean if the steps are uneven. Missing if it was not recorded, or if it differs too much
+    from the recorded step time.
     """
     logged = logged_unprofiled(recording)
     if logged is None:

@@ -26,9 +26,10 @@ FATAL_IDLE_SHARE = 0.20
 
 
 def host_not_recorded_defect(recording: Recording) -> Defect | None:
-    """Returns the defect `host_not_recorded`, or None if the host was recorded or the device has little idle time.
+    """Returns the defect `host_not_recorded`, or None if the host was recorded, or if the device has little idle time.
 
-    In a recording without host activity, nothing explains why the device had no work.
+    In a recording without host activity, nothing explains why the device had no work. The defect is fatal if the idle
+    time exceeds FATAL_IDLE_SHARE of the window.
     """
     if not recording.on_device or recording.host.recorded:
         return None
@@ -48,9 +49,10 @@ LONE_PAUSE_SHARE = 0.50
 
 
 def warmup_defect(recording: Recording) -> Defect | None:
-    """Returns the defect `warmup`, or None if the recording shows steady behaviour.
+    """Returns the defect `warmup`, which is fatal, or None if the recording shows steady behaviour.
 
-    A recording has this defect if it shows the start of a run, and has too few steps to show steady behaviour.
+    A recording has this defect if first runs (compiling, loading of code) take more than WARMUP_SHARE of the window and
+    do not occur again, or if it has no steps and a single pause takes more than LONE_PAUSE_SHARE of the window.
     """
     window = recording.account.window
     start = int(first_runs_of(recording)[2].sum())
@@ -87,10 +89,10 @@ OVERLAP_NS = 100_000
 
 
 def degradations_of(recording: Recording) -> Iterator[Defect]:
-    """Yields the defects of the file, and those that only the account shows.
+    """Yields the defects that are not fatal: those of the file, and those that only the account shows.
 
     The estimated overhead of the profiler is left out if the overhead was measured, or if the host's share of the
-    window is too small for it to matter.
+    window is below MIN_HOST_SHARE.
     """
     overhead_measured = not isinstance(unprofiled_step(recording), Missing)
     host = sum(recording.account.share(regime) for regime in INFLATED_BY_PROFILER)
@@ -121,8 +123,8 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
 
 
 def _atypical(recording: Recording) -> Iterator[Defect]:
-    """Yields the defect of recorded steps that take longer or shorter than the steps before, for another reason than
-    the profiler."""
+    """Yields the defect `atypical_steps` if the recorded steps are longer or shorter than the steps before the
+    recording, for a reason other than the profiler."""
     logged, ratio = logged_unprofiled(recording), atypical_ratio(recording)
     if logged is not None and ratio is not None:
         recorded = logged.average(recording.steps.durations)
@@ -130,7 +132,8 @@ def _atypical(recording: Recording) -> Iterator[Defect]:
 
 
 def _optimizer_alone(recording: Recording) -> bool:
-    """Returns True if the window's device work is that of an optimizer step, and no backward pass was recorded."""
+    """Returns True if at least OPTIMIZER_ALONE of the window's launched device operations are launched by an optimizer
+    step, and no backward pass was recorded."""
     trace, ops = recording.trace, recording.trace.device_ops
     own = ops.launched & recording.in_window(ops.start)
     if not own.any() or has_backward(trace):
@@ -139,7 +142,8 @@ def _optimizer_alone(recording: Recording) -> bool:
 
 
 def _late_start(recording: Recording) -> Iterator[Defect]:
-    """Yields the defect of a recording without steps in which the host worked for long before the window."""
+    """Yields the defect `late_start` if a recording without steps shows that the host worked for long before the
+    window."""
     trace, steps = recording.trace, recording.steps
     rows = trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL)
     if steps.basis != "whole" or not len(rows):
@@ -150,13 +154,14 @@ def _late_start(recording: Recording) -> Iterator[Defect]:
 
 
 def _purpose(recording: Recording) -> dict[str, float | str]:
-    """Returns the fact `kind` for a recording of inference, and no facts for training. The fix of a defect depends on
+    """Returns {"kind": "inference"} for a recording without training, otherwise {}. The text of the fix depends on
     it."""
     return {} if has_training(recording.trace) else {"kind": "inference"}
 
 
 def _unlinked(recording: Recording) -> Iterator[Defect]:
-    """Yields the defects of device work without a recorded launching call: the reason for its delay is not known."""
+    """Yields the defect of device operations for which no launching call was recorded. The reason for the idle time
+    before these operations is not known."""
     idle = recording.idle.total() / recording.account.window
     if not len(recording.trace.calls):
         if idle >= MIN_HOST_SHARE:
@@ -170,14 +175,16 @@ def _unlinked(recording: Recording) -> Iterator[Defect]:
 
 
 def stacks_defects(recording: Recording) -> Iterator[Defect]:
-    """Yields the defect of a recording without Python frames, in which no line of the program can be named."""
+    """Yields the defect `stacks_not_recorded` if the recording has no Python frames. Without them, no line of the
+    program can be named."""
     trace = recording.trace
     if not trace.header.stacks_recorded and not len(trace.rows(Kind.PYTHON)):
         yield Defect("stacks_not_recorded", False)
 
 
 def _overlapping_steps(recording: Recording) -> int:
-    """Returns the number of step marks that begin before the previous one has ended."""
+    """Returns the number of steps (`ProfilerStep` annotations) that begin more than OVERLAP_NS before the end of an
+    earlier step."""
     rows = host_rows(recording, lambda name: name.startswith("ProfilerStep"), Kind.ANNOTATION, Kind.CPU_OP)
     events = recording.trace.events
     reach = np.maximum.accumulate(events.end[rows])
@@ -185,7 +192,7 @@ def _overlapping_steps(recording: Recording) -> int:
 
 
 def overhead_defect(recording: Recording) -> Defect | None:
-    """Returns the defect `profiler_overhead`, or None if the overhead is not known or does not matter."""
+    """Returns the defect `profiler_overhead`, or None if the overhead is not known, or is at most OVERHEAD_SHARE."""
     overhead, without = profiler_overhead(recording), unprofiled_step(recording)
     if isinstance(overhead, Missing) or isinstance(without, Missing) or overhead.value <= OVERHEAD_SHARE:
         return None

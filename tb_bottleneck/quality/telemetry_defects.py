@@ -10,7 +10,8 @@ MIN_STEPS, MIN_READINGS = 2, 10
 
 
 def telemetry_defects(recording: TelemetryRecording, dropped: Mapping[str, int]) -> Iterator[Defect]:
-    """Yields the defects of one process's telemetry. `dropped` counts the data that could not be used, by reason."""
+    """Yields the defects of one process's telemetry. `dropped` maps each reason to the number of data that could not be
+    used for this reason."""
     steps = len(recording.steps)
     readings = len(recording.windows.readings("gpu_utilisation", of_device=True)[0])
     if steps < MIN_STEPS and readings < MIN_READINGS:

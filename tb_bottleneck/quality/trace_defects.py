@@ -1,4 +1,4 @@
-"""Defects of traces that show before anything is judged: codes and figures, no texts."""
+"""Defects of traces that can be found before the regimes are judged: codes and figures, no texts."""
 
 import re
 from collections import Counter
@@ -54,7 +54,8 @@ PROFILER_COST_SHARE = 0.10
 
 @dataclass(frozen=True)
 class Defect:
-    """A defect of a recording. `facts` has its figures by name. A recording with a `fatal` defect cannot be judged."""
+    """A defect of a recording. `code` is the id of the kind of defect. A recording with a `fatal` defect cannot be
+    judged. `facts` has the figures of the defect by name: shares are 0 to 1, times are in ns."""
 
     code: str
     fatal: bool
@@ -62,7 +63,8 @@ class Defect:
 
 
 def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
-    """Returns the fatal defect of `trace`, or None if the recording can be judged."""
+    """Returns the fatal defect of `trace`, or None if the recording can be judged. `steps` are the steps of the trace,
+    or None if it has none."""
     written = _other_writer(trace)
     if written is not None:
         return written
@@ -84,7 +86,7 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
 
 
 def _other_writer(trace: Trace) -> Defect | None:
-    """Returns the defect of a file that torch.profiler did not write; otherwise None."""
+    """Returns the defect of a file that torch.profiler did not write, or None if torch.profiler may have written it."""
     if not len(trace.events) or (trace.events.kind != Kind.OTHER).any():
         return None
     events = {"events": len(trace.events)}
@@ -96,7 +98,8 @@ def _other_writer(trace: Trace) -> Defect | None:
 
 
 def _large_kernels(trace: Trace, steps: Steps | None) -> bool:
-    """Returns True if kernels that take milliseconds and fill the device keep it busy all the time."""
+    """Returns True if at least MIN_LARGE_KERNELS kernels that fill the device, each of at least LARGE_KERNEL_NS, keep
+    it busy for more than BUSY_SHARE of the window."""
     if steps is None:
         return False
     ops = trace.device_ops
@@ -110,11 +113,12 @@ def _large_kernels(trace: Trace, steps: Steps | None) -> bool:
 
 
 EARLY_SHARE = 0.01
-"""None of 85 public recordings has a kernel that begins before its launch. Rounded times may give a few (chosen)."""
+"""A larger share of kernels that begin before their launch is a defect. None of 85 public recordings has such a kernel.
+The limit is a choice: rounded times may give a few."""
 
 
 def damage_of(trace: Trace) -> Iterator[Defect]:
-    """Yields the defects of a damaged file."""
+    """Yields the defects of a damaged file: a truncated file, and events that could not be read."""
     if trace.truncated:
         yield Defect("truncated", False, {"how": trace.truncated})
     reasons = trace.lost - Counter({CUT_OFF: 1} if trace.truncated else {})  # the last event of a truncated file
@@ -125,7 +129,7 @@ def damage_of(trace: Trace) -> Iterator[Defect]:
 
 
 def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
-    """Yields the defects of the trace file. `trace` must have no fatal defect."""
+    """Yields the defects of the trace file that are not fatal. `trace` must have no fatal defect."""
     yield from damage_of(trace)
     lost = _launches_without_kernel(trace, steps)
     if lost > LOST_KERNELS_SHARE:
@@ -141,16 +145,17 @@ def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
 
 
 def _kernels_before_launch(trace: Trace) -> float:
-    """Returns the share of the launched operations that begin before the call that launches them."""
+    """Returns the share (0 to 1) of the launched device operations that begin before the call that launches them."""
     ops = trace.device_ops
     rows = np.flatnonzero(ops.launched)
     return float((ops.start[rows] < trace.calls.start[ops.call[rows]]).mean()) if len(rows) else 0.0
 
 
 def profiler_setup(trace: Trace) -> str:
-    """Returns the kind of profiler setup, which shows what could be turned off.
+    """Returns the kind of profiler setup, which shows which options could be turned off.
 
-    This is `monitor`, `stacks`, `no_stacks` (memory or shapes only) or `cheapest`.
+    The kinds are `monitor` (the monitor recorded the trace), `stacks` (with Python stacks), `no_stacks` (with memory or
+    shapes, but no stacks) and `cheapest` (none of these).
     """
     header = trace.header
     if "capture_reason" in header.context:
@@ -159,7 +164,8 @@ def profiler_setup(trace: Trace) -> str:
 
 
 def work_ran_on_cpu(trace: Trace) -> bool:
-    """Returns True if a device is present, the recording would show its work, and all work ran on the CPU."""
+    """Returns True if a device is present, all recorded work ran on the CPU, and work on the device would have been
+    recorded."""
     shown = len(trace.calls) > 0 or _memory_of_cpu_alone(trace)
     return (
         bool(trace.header.devices) and shown and not len(trace.all_device_ops) and not len(trace.calls.of(Role.LAUNCH))
@@ -167,13 +173,16 @@ def work_ran_on_cpu(trace: Trace) -> bool:
 
 
 def _device_only_operators(trace: Trace) -> bool:
+    """Returns True if the trace has names of operators or a backend that occur only if work runs on an accelerator."""
     return trace.header.backend == "nccl" or _any_starts_with(trace, _DEVICE_ONLY)
 
 
 def _device_not_recorded(trace: Trace, operators: int) -> bool:
     """Returns True if a device is present but was not recorded, and nothing proves that the work ran on the CPU.
+    `operators` is the number of recorded operators.
 
-    With activities=[ProfilerActivity.CPU] a training on the device records only operators, as short as their calls.
+    With activities=[ProfilerActivity.CPU], a training on the device records only operators on the host, whose times are
+    those of their launches.
     """
     if not trace.header.devices or len(trace.calls) or operators < MIN_OPERATORS or _memory_of_cpu_alone(trace):
         return False
@@ -182,14 +191,15 @@ def _device_not_recorded(trace: Trace, operators: int) -> bool:
 
 
 def _memory_of_cpu_alone(trace: Trace) -> bool:
-    """Returns True if allocations were recorded, and all of them are on the CPU. profile_memory=True records every
-    device."""
+    """Returns True if at least MIN_OPERATORS allocations were recorded, and all of them are on the CPU.
+    profile_memory=True records the allocations of every device."""
     memory = trace.memory
     return len(memory) >= MIN_OPERATORS and bool((memory.device_type == _CPU_DEVICE_TYPE).all())
 
 
 def _linear_without_product(trace: Trace) -> bool:
-    """Returns True if linear layers and the operators inside of them were recorded, and none of those is a product."""
+    """Returns True if linear layers and the operators inside of them were recorded, and none of these operators is a
+    matrix product. This is so for accelerators that are not supported, which have a kernel of their own."""
     rows = trace.rows(Kind.CPU_OP)
     events, column = trace.events, trace.events.name[rows]
     is_linear = name_matches(trace.names, column, "aten::linear".__eq__)
@@ -202,16 +212,16 @@ def _linear_without_product(trace: Trace) -> bool:
 
 
 def _any_starts_with(trace: Trace, prefixes: tuple[str, ...]) -> bool:
-    """Returns True if the name of an operator or annotation starts with one of these prefixes."""
+    """Returns True if the name of an operator or annotation starts with one of `prefixes`."""
     column = trace.events.name[trace.rows(Kind.CPU_OP, Kind.ANNOTATION)]
     return bool(name_matches(trace.names, column, lambda name: name.startswith(prefixes)).any())
 
 
 def _launches_without_kernel(trace: Trace, steps: Steps) -> float:
-    """Returns the share of the window's launching calls without recorded device work.
+    """Returns the share (0 to 1) of the window's launching calls for which no device work was recorded.
 
-    A window without steps ends with the last operation. There, later calls count too, since a profiler that runs out of
-    buffers loses the end of the recording.
+    A window without steps ends with the last device operation. In this case, later calls count too, since a profiler
+    that runs out of buffers loses the end of the recording.
     """
     ops, calls = trace.all_device_ops, trace.calls
     has_work = np.zeros(len(calls), np.bool_)
@@ -223,7 +233,8 @@ def _launches_without_kernel(trace: Trace, steps: Steps) -> float:
 
 
 def _estimated_overhead(trace: Trace, steps: Steps) -> float:
-    """Returns the estimated time of the profiler in the window on the busiest thread, in ns."""
+    """Returns the estimated time in ns that the profiler takes in the window, on the thread with the most of it. The
+    estimate is the number of operators, frames and calls, each times its cost."""
     events = trace.events
     inside = (events.start >= steps.begin) & (events.start < steps.end)
     cost = np.zeros(len(trace.threads) or 1)

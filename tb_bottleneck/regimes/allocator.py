@@ -29,13 +29,16 @@ RETURNED_SHARE = 0.25
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. Causes: an emptied cache, full memory, pinned memory that is not reused, growing sizes."""
+    """Returns the judgement of `allocator` for a trace, with one cause if the rule fires: an emptied cache, full
+    memory, pinned memory that is not reused, or growing sizes."""
     return idle_judgement(
         measures, Regime.ALLOCATOR, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns one cause: the reason for driver allocations that the number and the callers of allocations and frees
+    show. Called only if the rule fires."""
     share = measures.account.share(Regime.ALLOCATOR)
     emptied, under_pressure, pinned, allocated = (
         measures.value(measure, otherwise=0.0)

@@ -50,7 +50,8 @@ HOST_BACKENDS = ("gloo", "mpi")
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. A trace of one rank shows a slow link only if even the fastest large message is slow."""
+    """Returns the judgement of `communication` for a trace. A trace of one rank shows a slow link only if even the
+    fastest large message is slow."""
     recoverable = RECOVERABLE_OF_ONE_BUCKET if _after_backward(measures) and _in_one_bucket(measures) else 1.0
     if recoverable < 1 and (portions := _portions(measures)) > 1:
         recoverable += (1 - 1 / portions) * (1 - recoverable)
@@ -58,6 +59,8 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the causes of exposed collectives, which are collectives that no computation hides. Called only if the
+    rule fires."""
     share = measures.account.share(Regime.COMMUNICATION)
     sizes = (collectives, message_size, collective_bytes, ranks)
     evidence = (costliest_collective, hidden_collectives, bus_bandwidth, *sizes)
@@ -90,7 +93,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _by_kind(measures: Measures[Recording]) -> str:
-    """Returns the name of the cause for exposed collectives, by the kind of collective with most of the time."""
+    """Returns the name of the cause for exposed collectives, by the kind of collective that takes at least
+    MAIN_COLLECTIVE_SHARE of the collectives' time. If no kind does, the name is "exposed_collectives"."""
     if measures.value(all_to_all_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
         return "exposed_all_to_all"
     if measures.value(shard_collectives, otherwise=0.0) >= MAIN_COLLECTIVE_SHARE:
@@ -99,11 +103,14 @@ def _by_kind(measures: Measures[Recording]) -> str:
 
 
 def _on_the_host(measures: Measures[Recording]) -> bool:
+    """Returns True if a training on a device exchanges data by a backend that works on the CPU (HOST_BACKENDS)."""
     name = measures(backend)
     return measures.on_device and isinstance(name, Measure) and name.text in HOST_BACKENDS
 
 
 def _slow_link(measures: Measures[Recording]) -> bool:
+    """Returns True if the bus bandwidth of large messages is below SLOW_INTERCONNECT_SHARE of the bandwidth of the
+    device's PCIe slot. Returns False if one of them is not known."""
     reached, given = measures(bus_bandwidth), measures(slot_bandwidth)
     return (
         isinstance(reached, Measure)
@@ -113,21 +120,25 @@ def _slow_link(measures: Measures[Recording]) -> bool:
 
 
 def _after_backward(measures: Measures[Recording]) -> bool:
+    """Returns True if most of the collectives' time is after the backward pass, and compute hides little of it."""
     late = measures.value(collectives_after_backward, otherwise=0.0) >= LATE
     return late and measures.value(hidden_collectives, otherwise=1.0) < HIDDEN
 
 
 def _in_one_bucket(measures: Measures[Recording]) -> bool:
+    """Returns True if DistributedDataParallel is known to have fewer than SEVERAL_BUCKETS buckets of gradients."""
     return measures.value(buckets, otherwise=float(SEVERAL_BUCKETS)) < SEVERAL_BUCKETS
 
 
 def _portions(measures: Measures[Recording]) -> float:
-    """Returns the exchanges of gradients per optimizer step; 1 if they are fewer than SEVERAL_PORTIONS."""
+    """Returns the number of exchanges of gradients per optimizer step, or 1 if there are fewer than SEVERAL_PORTIONS.
+    Portions are the parts of a batch for which gradients are accumulated."""
     portions = measures.value(exchanged_portions, otherwise=1.0)
     return portions if portions >= SEVERAL_PORTIONS else 1.0
 
 
 def _small(measures: Measures[Recording]) -> bool:
+    """Returns True if there are at least MANY_COLLECTIVES collectives, and their size is below SMALL_BYTES."""
     size = measures.value(message_size, otherwise=float(SMALL_BYTES))
     return size < SMALL_BYTES and measures.value(collectives, otherwise=0.0) >= MANY_COLLECTIVES
 

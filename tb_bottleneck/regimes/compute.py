@@ -63,11 +63,12 @@ RECOVERABLE_OF_PRODUCTS = 0.5
 LOW_CLOCK = 0.10
 
 ROOFS = (compute_reached, roofs_known, shapes_recorded, reachable_peak, bandwidth_in_use)
-"""Measures of how the limits of kernels are known, and how close the kernels come to their limits."""
+"""Measures that show how the limits of kernels are known, and which part of these limits the kernels reach."""
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. On the CPU, more threads than cores slow every operator, so all operator time counts."""
+    """Returns the judgement of `compute` for a trace. On a CPU run, more threads than cores slow every operator. In
+    that case the time of all operators counts, also that of `memory`."""
     account = measures.account
     share = account.share(Regime.COMPUTE)
     if not measures.on_device and measures.value(threads_per_core, otherwise=0.0) > OVERSUBSCRIBED:
@@ -89,7 +90,8 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _too_few_threads(measures: Measures[Recording]) -> Cause[Recording] | None:
-    """Returns a cause if a CPU run leaves at least UNUSED_CORES of its cores unused, else None."""
+    """Returns the cause `too_few_threads` if a CPU run leaves at least UNUSED_CORES of its cores unused, and these
+    cores could save at least MIN_PRODUCT_SHARE of the window. Otherwise returns None."""
     unused = measures.value(unused_cores, otherwise=0.0)
     if measures.on_device or unused < UNUSED_CORES:
         return None
@@ -101,8 +103,8 @@ def _too_few_threads(measures: Measures[Recording]) -> Cause[Recording] | None:
 
 
 def _low_clock(measures: Measures[Recording]) -> Cause[Recording] | None:
-    """Returns a cause if the device's counters show a clock at least LOW_CLOCK below the highest while the device
-    works, else None."""
+    """Returns the cause `low_clock` if the device's counters show a clock at least LOW_CLOCK below the highest clock of
+    the recording while the device works, otherwise None."""
     distance = measures.value(clock_below_highest, otherwise=0.0)
     share = distance * sum(measures.account.share(regime) for regime in (Regime.COMPUTE, Regime.MEMORY))
     if distance < LOW_CLOCK or share < LOW_CLOCK / 2:
@@ -111,6 +113,8 @@ def _low_clock(measures: Measures[Recording]) -> Cause[Recording] | None:
 
 
 def _double(measures: Measures[Recording]) -> Cause[Recording] | None:
+    """Returns the cause `double_precision` if operations in float64 take at least MIN_PRODUCT_SHARE of the window,
+    otherwise None."""
     share = measures.value(double_precision_share, otherwise=0.0)
     if share < MIN_PRODUCT_SHARE:
         return None
@@ -118,6 +122,8 @@ def _double(measures: Measures[Recording]) -> Cause[Recording] | None:
 
 
 def _full_precision(measures: Measures[Recording]) -> Cause[Recording] | None:
+    """Returns a cause if matrix multiplications and convolutions in fp32 take at least MIN_PRODUCT_SHARE of the window,
+    otherwise None. The name of the cause depends on whether the device has TF32."""
     share = measures.value(full_precision_products, otherwise=0.0)
     if share < MIN_PRODUCT_SHARE:
         return None
@@ -127,6 +133,8 @@ def _full_precision(measures: Measures[Recording]) -> Cause[Recording] | None:
 
 
 def _misaligned(measures: Measures[Recording]) -> Cause[Recording] | None:
+    """Returns the cause `misaligned_shapes` if kernels chosen because of misaligned sizes take at least
+    MIN_PRODUCT_SHARE of the window, otherwise None."""
     share = measures.value(misaligned_products, otherwise=0.0)
     if share < MIN_PRODUCT_SHARE:
         return None

@@ -16,9 +16,10 @@ REGIME = Regime.GPU_UNUSED
 
 
 def verdict_of(measures: Measures[Recording]) -> Verdict[Recording]:
-    """Returns the verdict for a recording whose work ran on the CPU although a device was present.
+    """Returns the verdict `gpu_unused`, with the cause `model_on_cpu`. It always fires, with a share of 1.
 
-    Call it only in this case, which quality/trace_defects.py detects.
+    Call it only for a recording whose work ran on the CPU although a device was present, as `work_ran_on_cpu` in
+    quality/trace_defects.py detects.
     """
     judgement = Judgement(FIRES, 1.0, 1.0, (Cause("model_on_cpu", 1.0, (operators,), bounded=False),))
     return Verdict(REGIME, judgement, {operators.__name__: measures(operators)})

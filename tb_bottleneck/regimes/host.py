@@ -29,19 +29,21 @@ MAIN_PART = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. Causes: operators that compute on the host, and Python code outside torch."""
+    """Returns the judgement of `host` for a trace. Causes: operators that compute on the host, and Python code outside
+    torch."""
     recurring = 1 - _at_start(measures)
     return idle_judgement(measures, Regime.HOST, FIRES_AT, _causes, recurring, seen_by=host_rows_recorded)
 
 
 def _at_start(measures: Measures[Recording]) -> float:
-    """Returns the part (0 to 1) of the regime's share that may be the start of the program."""
+    """Returns the part (0 to 1) of the regime's time that is before the first work of the device in a recording without
+    steps, and may be the start of the program. Returns 0 if the regime owns no time."""
     share = measures.account.share(Regime.HOST)
     return min(measures.value(idle_before_first_work, otherwise=0.0) / share, 1.0) if share else 0.0
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns the causes, costliest first. The second cause is left out if it costs less than FIRES_AT."""
+    """Returns one or two causes, the costliest first. The second cause is left out if it costs less than FIRES_AT."""
     share = measures.account.share(Regime.HOST)
     computing = min(measures.value(host_operator_share, otherwise=0.0), share)
     operators = Cause("host_operators", computing, (host_operators, host_operator_time, host_operator_share))

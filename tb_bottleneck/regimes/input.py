@@ -71,7 +71,8 @@ STARTED = (worker_start_method, workers_persist, on_windows)
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. The cause depends first on the fetches, then on the kind of the loader's iterator."""
+    """Returns the judgement of `input` for a trace. The cause depends first on the fetches, then on the kind of the
+    loader's iterator. A fetch is one call that returns the next batch."""
     part = 1.0 if _recurs(measures) else 0.0
     judgement = idle_judgement(measures, Regime.INPUT, FIRES_AT, _causes, part, seen_by=batches_seen)
     behind = measures.value(workers_behind, otherwise=0.0) > 0
@@ -81,6 +82,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns one cause of the waits for batches. Called only if the rule fires."""
     share = measures.account.share(Regime.INPUT)
     evidence: tuple[MeasureFunction[Recording], ...]
     iterator = measures(loader_iterator)
@@ -109,7 +111,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]:
-    """Returns the cause of waits for workers. Few fetches do not show whether the workers keep up."""
+    """Returns the cause of waits for batches from worker processes. `share` is the regime's share of the window, and is
+    the cost. Few fetches do not show whether the workers keep up, so they give a cause of their own."""
     if _few_fetches(measures):
         seen = (loader_idle, slowest_fetch, fetches_recorded, loader_iterator, *STARTED)
         if isinstance(measures(first_batch_wait), Measure):
@@ -127,15 +130,18 @@ def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]
 
 
 def _recurs(measures: Measures[Recording]) -> bool:
-    """Returns True unless there are few fetches and fewer than MIN_RECURRING_STEPS of them waited."""
+    """Returns True if the waits for batches can be expected in later steps. Returns False if there are few fetches (see
+    `_few_fetches`), and fewer than MIN_RECURRING_STEPS of them waited."""
     waited = measures.value(waiting_fetches, otherwise=0.0)
     return not _few_fetches(measures) or waited >= MIN_RECURRING_STEPS
 
 
 def _few_fetches(measures: Measures[Recording]) -> bool:
-    """Returns True if workers make the batches, and too few fetches were recorded to know whether the workers keep up.
+    """Returns True if workers make the batches, and fewer than MIN_FETCHES fetches were recorded, which do not show
+    whether the workers keep up.
 
-    Returns False if samples of the workers show that they are behind: they make batches almost all of the time.
+    Returns False if samples of the workers show that they make batches for at least WORKERS_BEHIND of the time: then
+    they do not keep up.
     """
     iterator = measures(loader_iterator)
     in_workers = isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR
@@ -145,6 +151,8 @@ def _few_fetches(measures: Measures[Recording]) -> bool:
 
 
 def _waits_for_storage(measures: Measures[Recording]) -> bool:
+    """Returns True if frames that read take at least READS of the loader's time, or slow fetches at least UNEVEN of
+    it."""
     reads = measures.value(loader_reads, otherwise=0.0)
     return reads >= READS or measures.value(uneven_fetches, otherwise=0.0) >= UNEVEN
 

@@ -40,21 +40,25 @@ SUSPECTS: dict[str, MeasureFunction[Recording]] = {
     "garbage_collection": garbage_collections,
     "first_runs": first_runs,
 }
+"""By name of the cause: the measure of its time."""
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. The costliest of SUSPECTS is a cause if it exceeds MIN_SUSPECT_SHARE of the time."""
+    """Returns the judgement of `interruption` for a trace. The costliest of SUSPECTS is a cause if it exceeds
+    MIN_SUSPECT_SHARE of the time of all interruptions. Otherwise the cause is `other_interruption`."""
     return idle_judgement(measures, Regime.INTERRUPTION, FIRES_AT, _causes, _recoverable(measures), seen_by=checkpoints)
 
 
 def _recoverable(measures: Measures[Recording]) -> float:
-    """Returns the part (0 to 1) of the regime's share that can recur, which excludes a start-up."""
+    """Returns the part (0 to 1) of the regime's share that may occur again in later steps. First runs in one step only
+    are a start-up, and are not included."""
     share = measures.account.share(Regime.INTERRUPTION)
     return 1 - min(measures.value(first_runs_once, otherwise=0.0) / share, 1.0) if share else 1.0
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns the costliest suspect and the start-up, costliest first. The second is left out below FIRES_AT."""
+    """Returns the costliest suspect and, if first runs occurred in one step only, the start-up; the costliest first.
+    The second cause is left out if it costs less than FIRES_AT."""
     share = measures.account.share(Regime.INTERRUPTION)
     once = min(measures.value(first_runs_once, otherwise=0.0), share)
     recurring = _recurring(measures, share - once)
@@ -66,6 +70,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _recurring(measures: Measures[Recording], share: float) -> Cause[Recording]:
+    """Returns the cause of the interruptions that may occur again. `share` is their share of the window."""
     once = measures.value(first_runs_once, otherwise=0.0) > 0
     suspects = {name: measure for name, measure in SUSPECTS.items() if not (once and measure is first_runs)}
     costs = {name: measures.value(measure, otherwise=0.0) for name, measure in suspects.items()}

@@ -31,20 +31,22 @@ RULES: tuple[Rule[Recording], ...] = tuple(_rule_of(regime) for regime in REGIME
 """One rule per regime, in the order of the account."""
 
 CRITICAL, WARNING = 0.20, 0.10
+"""With at least these shares of recoverable time, the severity of a conclusion is critical or warning."""
 
 LIMITS: dict[Regime, MeasureFunction[Recording]] = {
     Regime.INTERRUPTION: interruption_limit,
     Regime.INPUT: input_limit,
     Regime.HOST: host_limit,
 }
-"""The measure of the largest recoverable share, by the fast steps, for regimes that may be in some steps only."""
+"""By regime that may be in some steps only: the measure of its largest recoverable share of the window, computed from
+the steps that do not have this regime."""
 
 FIXED_WITH: dict[str, frozenset[str]] = {
     "created_on_host": frozenset({"pageable_copies", "exposed_copies", "blocking_copies", "blocking_uploads"}),
     "pageable_copies": frozenset({"blocking_uploads"}),
     "exposed_copies": frozenset({"blocking_uploads"}),
 }
-"""By cause: the other causes that the fix of this cause also removes. Together they are one finding."""
+"""By cause: the other causes that the fix of this cause also removes. The causes are reported as one finding."""
 
 _log = logging.getLogger(__name__)
 
@@ -61,8 +63,8 @@ class Conclusion(Record, frozen=True):
 
 
 def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
-    """Returns one verdict per rule. Applies LIMITS to the recoverable time, and joins causes with one fix
-    (FIXED_WITH)."""
+    """Returns one verdict per rule of RULES, in the order of the account. Limits the recoverable shares by LIMITS, and
+    joins the causes that one fix removes (FIXED_WITH)."""
     verdicts = tuple(_limited(apply_rule(rule, measures), measures) for rule in RULES)
     for wider, narrower in FIXED_WITH.items():
         verdicts = _joined(verdicts, wider, narrower)
@@ -72,8 +74,8 @@ def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
 def _joined(
     verdicts: tuple[Verdict[Recording], ...], wider: str, narrower: frozenset[str]
 ) -> tuple[Verdict[Recording], ...]:
-    """Returns the verdicts with the costs of the causes in `narrower` added to the cause `wider`, and without these
-    causes; unchanged if there is no cause `wider`."""
+    """Returns the verdicts without the causes in `narrower`, and with the costs of these causes added to the cause
+    named `wider`. Returns the verdicts unchanged if none has a cause named `wider`."""
     causes = [cause for verdict in verdicts for cause in verdict.judgement.causes]
     if not any(cause.name == wider for cause in causes):
         return verdicts
@@ -91,6 +93,8 @@ def _joined(
 
 
 def _limited(verdict: Verdict[Recording], measures: Measures[Recording]) -> Verdict[Recording]:
+    """Returns the verdict with its recoverable share (see Judgement) limited by the measure in LIMITS, if its regime
+    has one."""
     judgement, measure = verdict.judgement, LIMITS.get(verdict.regime)
     if measure is None:
         return verdict
@@ -99,13 +103,16 @@ def _limited(verdict: Verdict[Recording], measures: Measures[Recording]) -> Verd
 
 
 def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
-    """Returns the regime with the most recoverable time or, if none is worth it, the device regime that limits the run.
+    """Returns the conclusion: the regime with the most recoverable time (the largest share of the window that a fix can
+    save) or, if no regime has enough of it (WORTH_RECOVERING), the device regime with the most time.
 
-    A regime that sets the pace (input) goes before regimes with more time: until batches come earlier, each other fix
-    only makes the wait for batches longer. The regime is `unexplained` if unknown kernels run for longer than the time
-    of all device regimes, or if some steps are much longer for no recorded reason. A regime whose cause may not recur
-    or be removable is the result if it owns more time than the device regime. The severity is `info` if it is not known
-    whether a costly cause can be removed.
+    A regime that sets the pace (`input`) precedes regimes with more recoverable time. Until batches come earlier, each
+    other fix only makes the wait for batches longer.
+
+    If no regime has enough recoverable time, the regime is `unexplained` if unknown kernels run for longer than all
+    device regimes together, or if some steps are much longer for no recorded reason. It can also be a regime with a
+    cause that may not occur again or may not be removable, if that regime owns more time than the device regime. In
+    this case, and if it is not known whether some costly cause can be removed, the severity is `info`.
     """
     worth = [verdict for verdict in verdicts if _stake(verdict) >= WORTH_RECOVERING]
     pacing = [verdict for verdict in worth if verdict.judgement.sets_pace]
@@ -131,7 +138,8 @@ def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
 
 
 def program_leads(verdicts: tuple[Verdict[Source], ...]) -> bool:
-    """Returns True if there are causes in MACHINE_CAUSES, and a cause of the program itself has a comparable cost."""
+    """Returns True if the verdicts have causes in MACHINE_CAUSES, and also a cause of the program itself that costs at
+    least WORTH_RECOVERING, and at least COMPARABLE of the cost of the machine's causes."""
     of_machine = of_program = 0.0
     for cause in (cause for verdict in verdicts for cause in verdict.judgement.causes if cause.recurs):
         if cause.name in MACHINE_CAUSES:
@@ -142,7 +150,8 @@ def program_leads(verdicts: tuple[Verdict[Source], ...]) -> bool:
 
 
 def without_machine(verdict: Verdict[Source]) -> Verdict[Source]:
-    """Returns the verdict without the causes in MACHINE_CAUSES, and with the recoverable time of the other causes."""
+    """Returns the verdict without the causes in MACHINE_CAUSES. The recoverable share (see Judgement) is limited to the
+    highest cost of the remaining causes."""
     causes = tuple(cause for cause in verdict.judgement.causes if cause.name not in MACHINE_CAUSES)
     if len(causes) == len(verdict.judgement.causes):
         return verdict
@@ -151,22 +160,23 @@ def without_machine(verdict: Verdict[Source]) -> Verdict[Source]:
 
 
 def _stake(verdict: Verdict[Source]) -> float:
-    """Returns the share of the time that counts when the conclusion is chosen: the recoverable share, plus the share
-    that may not recur (`doubtful` of Judgement)."""
+    """Returns the share of the window that counts when the conclusion is chosen: the recoverable share, plus the share
+    that may not occur again (`doubtful` of Judgement)."""
     return verdict.judgement.recoverable + verdict.judgement.doubtful
 
 
 def _unsettled(verdict: Verdict[Source]) -> bool:
-    """Returns True if a cause costs at least WORTH_RECOVERING, but a fix is not known to recover anything."""
+    """Returns True if a cause costs at least WORTH_RECOVERING, but it is not known that a fix saves any of this
+    time."""
     causes = verdict.judgement.causes
     return any(not (cause.certain and cause.recurs) and cause.cost_share >= WORTH_RECOVERING for cause in causes)
 
 
 def apply_rule(rule: Rule[Source], measures: Measures[Source]) -> Verdict[Source]:
-    """Returns the verdict of `rule` with the measures of its evidence. Never raises: the status of a failed rule is
-    `broken`.
+    """Returns the verdict of `rule` with the measures of its evidence. Never raises: if the rule fails, the status is
+    `broken`, and the error is logged.
 
-    If no cause of the regime recurs, the recoverable time is set to 0.
+    If every cause of the judgement has `recurs` False, the recoverable share is set to 0.
     """
     try:
         judgement = rule.judge(measures)

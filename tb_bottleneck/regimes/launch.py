@@ -59,7 +59,8 @@ OTHER_DEVICES_SHARE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. Clear if the recoverable share is below FIRES_AT with the measured profiler overhead."""
+    """Returns the judgement of `launch` for a trace. If the overhead of the profiler was measured, it is clear if less
+    than FIRES_AT of the window remains after the overhead is subtracted."""
     share, recoverable = measures.account.share(Regime.LAUNCH), _recoverable(measures)
     if isinstance(measures(profiler_overhead), Measure) and share * recoverable < FIRES_AT:
         return Judgement(CLEAR, share, share * recoverable)
@@ -69,7 +70,8 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _recoverable(measures: Measures[Recording]) -> float:
-    """Returns the part (0 to 1) of the regime's share that counts as recoverable: not profiler overhead."""
+    """Returns the part (0 to 1) of the regime's share that counts as recoverable: the part that is not overhead of the
+    profiler. The module's docstring states the formula."""
     share, overhead = measures.account.share(Regime.LAUNCH), measures(profiler_overhead)
     if isinstance(overhead, Missing) or share <= 0:
         return RECOVERABLE_OF_LAUNCHES
@@ -79,6 +81,8 @@ def _recoverable(measures: Measures[Recording]) -> float:
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the causes of launch overhead. Called only if the rule fires. Can be empty on a CPU run, where usual
+    layers are no cause."""
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
         # Not bounded: fewer and larger operators do their own work faster, too. Of the optimizer, that work is known.
@@ -123,7 +127,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _unbatched(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns a loop over the items of a batch as a cause if it leaves the device idle for long."""
+    """Returns the cause `unbatched_calls` if a loop over the items of a batch leaves the device idle for at least
+    MIN_UNBATCHED_SHARE of the window; otherwise ()."""
     idle = measures.value(idle_in_unbatched_calls, otherwise=0.0)
     if idle < MIN_UNBATCHED_SHARE:
         return ()
@@ -132,7 +137,8 @@ def _unbatched(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _loop(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns the optimizer as a cause if it updates one parameter after the other."""
+    """Returns the cause `optimizer_for_loop` if the optimizer updates one parameter after the other, with at least
+    LOOPING_LAUNCHES launches per step; otherwise ()."""
     if measures.value(optimizer_launches, otherwise=0.0) < LOOPING_LAUNCHES:
         return ()
     part = measures.account.share(Regime.LAUNCH) * measures.value(optimizer_share, otherwise=0.0)

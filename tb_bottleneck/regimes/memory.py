@@ -48,7 +48,8 @@ RECOVERABLE_OF_POINTWISE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. A chain of pointwise kernels, fused into one kernel, reads and writes memory only once."""
+    """Returns the judgement of `memory` for a trace. Most causes are chains of pointwise kernels: fused into one
+    kernel, they read and write memory only once."""
     share = measures.account.share(Regime.MEMORY)
     evidence = (costliest_kernel, memory_reached, roofs_known, shapes_recorded, bandwidth_in_use)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
@@ -64,7 +65,8 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
-    """Returns two causes: the model's pointwise work, which torch.compile fuses, and the optimizer's pointwise work."""
+    """Returns two causes: the pointwise work of the model, which torch.compile fuses, and the pointwise work of the
+    optimizer. `share` is the regime's share of the window, and limits the costs. Costs may be 0."""
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
     optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
@@ -80,8 +82,8 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
 
 
 def _attention(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
-    """Returns attention as the only cause if the program computes it with separate operators instead of a fused one;
-    else (). `share` is that of the regime."""
+    """Returns the cause `unfused_attention` if the program computes attention with separate operators instead of a
+    fused one, and they take at least MIN_ATTENTION_SHARE of the window; otherwise (). `share` is the regime's share."""
     attention = min(measures.value(unfused_attention_share, otherwise=0.0), share)
     if attention < MIN_ATTENTION_SHARE:
         return ()
@@ -89,7 +91,9 @@ def _attention(measures: Measures[Recording], share: float) -> tuple[Cause[Recor
 
 
 def _wide(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
-    """Returns the activations of a convolution network in 32 bits as a cause."""
+    """Returns the cause `fp32_activations` if a convolution network moves its activations in 32 bits for at least
+    MIN_POINTWISE_SHARE of the window, and its convolutions are not a cause themselves; otherwise (). `share` is the
+    regime's share."""
     wide = min(measures.value(wide_activations, otherwise=0.0), share)
     if wide < MIN_POINTWISE_SHARE or measures.value(full_precision_products, otherwise=0.0) >= MIN_PRODUCT_SHARE:
         return ()

@@ -17,19 +17,21 @@ WORTH_RECOVERING = 0.10
 MACHINE_CAUSES = frozenset({"contended_cores"})
 """Causes outside the training, in other programs on the machine. Users can often not remove them."""
 COMPARABLE = 1 / 3
-"""A cause of the program itself comes before a cause of the machine if it has at least this part of its cost. A choice:
-on a shared machine, other programs took the headline of 4 of 19 trainings that also had a cause of their own."""
+"""A cause of the program itself precedes a cause of the machine if its cost is at least this part of the machine's
+cost. This value is a choice: on a shared machine, other programs were the main finding for 4 of 19 trainings that also
+had a cause of their own."""
 
 
 @dataclass(frozen=True)
 class Cause(Generic[Source]):
     """A reason why a regime owns time, with its own fix.
 
-    `cost_share` is the share of the window (0 to 1) that the cause costs. `evidence` are the measures that show the
-    cause. `bounded` is True if removing the cause recovers at most `cost_share`, or at most `most` if the rest of the
-    step becomes faster too; otherwise no bound is stated. `certain` is False if the source cannot show that a fix
-    recovers anything: the bound still holds, but less counts as recoverable. `recurs` is False if a run pays the cost
-    once, at its start: a fix makes no later step faster, so nothing is recoverable.
+    `name` is the id of the cause (docs/causes.md lists all). `cost_share` is the share of the window (0 to 1) that the
+    cause costs. `evidence` are the measures that show the cause. `bounded` is True if removing the cause saves at most
+    `cost_share`, or at most `most` if the rest of the step becomes faster too; otherwise no bound is stated. `certain`
+    is False if the recording cannot show that a fix saves anything: the bound still holds, but less counts as
+    recoverable. `recurs` is False if a run pays the cost once, at its start: a fix makes no later step faster, so
+    nothing is recoverable.
     """
 
     name: str
@@ -53,10 +55,11 @@ class Cause(Generic[Source]):
 class Judgement(Generic[Source]):
     """The result of a rule. All numbers are shares of the window (0 to 1).
 
-    `status` is fires, clear, abstains or broken. `share` is the regime's time, `recoverable` the largest part of the
-    window that a fix could recover. `missing` names the signals that the rule lacks if it abstains. `sets_pace` is True
-    if the step waits for something with its own pace, so that a shorter step only waits longer. `doubtful` is time that
-    was recorded but may not recur: it counts when the main regime of the run is chosen, but not in the severity.
+    `status` is fires, clear, abstains or broken. `share` is the regime's time. `recoverable` is the largest share that
+    a fix could save. `causes` are the reasons, and `evidence` are further measures to report. `missing` names the
+    signals that the rule lacks if it abstains. `sets_pace` is True if the step waits for something with its own pace,
+    so that a shorter step only waits longer. `doubtful` is time that was recorded but may not occur again: it counts
+    when the main regime of the run is chosen, but not in the severity.
     """
 
     status: str
@@ -76,7 +79,7 @@ class Judgement(Generic[Source]):
 
 @dataclass(frozen=True)
 class Rule(Generic[Source]):
-    """A regime, the function that judges the regime, and the share of the window from which the rule fires."""
+    """A regime, the function that judges the regime, and the share of the window (0 to 1) from which the rule fires."""
 
     regime: Regime
     judge: Callable[[Measures[Source]], Judgement[Source]]
@@ -85,7 +88,7 @@ class Rule(Generic[Source]):
 
 @dataclass(frozen=True)
 class Verdict(Generic[Source]):
-    """A judged regime. `facts` has the measures of the evidence by key."""
+    """A regime with its judgement. `facts` maps the key of each measure of the evidence to its result."""
 
     regime: Regime
     judgement: Judgement[Source]
@@ -105,14 +108,15 @@ def idle_judgement(
     recoverable: float = 1.0,
     seen_by: MeasureFunction[Source] | None = None,
 ) -> Judgement[Source]:
-    """Returns the judgement of a regime in which the device does not compute. Fires from the share `fires_at` on.
+    """Returns the judgement of a regime in which the device does not compute. The rule fires if the regime owns at
+    least the share `fires_at` of the window.
 
     Args:
         measures: the measures of the recording.
         regime: the regime to judge.
-        fires_at: the share of the window from which the regime fires.
-        causes: returns the causes; called only if the regime fires.
-        recoverable: the part of the regime's share that a fix could recover.
+        fires_at: the share of the window (0 to 1) from which the rule fires.
+        causes: returns the causes; called only if the rule fires.
+        recoverable: the part (0 to 1) of the regime's share that a fix could save.
         seen_by: the measure without which the regime's time is not visible. If this measure is missing, a share below
             `fires_at` proves nothing, and the rule abstains.
     """

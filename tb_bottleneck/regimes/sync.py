@@ -48,16 +48,20 @@ KINDS: dict[str, MeasureFunction[Recording]] = {
     "data_dependent_shapes": shape_waits,
     "explicit_waits": explicit_waits,
 }
+"""By name of the cause, which is a kind of wait: the share of the waits' cost that this kind has."""
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. The causes are kinds of waits, the costliest first."""
+    """Returns the judgement of `sync` for a trace. The causes are the kinds of waits that cost most, the costliest
+    first."""
     return idle_judgement(
         measures, Regime.SYNC, FIRES_AT, _causes, seen_by=runtime_calls if measures.on_device else None
     )
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the kinds of waits with at least MIN_WAIT_KIND_SHARE of the cost as causes, the costliest first. If many
+    waits are of cheaper kinds, the first cause is all kinds together. Called only if the rule fires."""
     share = measures.account.share(Regime.SYNC)
     in_turns = measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share
     if in_turns and not measures.value(data_parallel_devices, otherwise=0.0):
@@ -73,6 +77,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _cause(measures: Measures[Recording], name: str, share: float) -> Cause[Recording]:
+    """Returns the cause for the kind of wait `name`, a key of KINDS, with the cost `share` (share of the window). Many
+    scalar reads per step become the cause `metric_reads`."""
     waits = costly_reads if name == "scalar_reads" else costly_waits
     if name == "scalar_reads" and measures.value(costly_reads, otherwise=0.0) >= SEVERAL_READS:
         name = "metric_reads"

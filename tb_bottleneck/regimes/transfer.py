@@ -35,12 +35,14 @@ MAIN_COPY_SHARE, MIN_PAGEABLE_SHARE = 0.5, 0.25
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. Causes: large results, pageable memory, blocking copies, a degraded link. ROCm does not
-    record whether memory is pageable."""
+    """Returns the judgement of `transfer` for a trace. Causes: large results, pageable memory, blocking copies, a
+    degraded link. ROCm does not record whether memory is pageable."""
     return idle_judgement(measures, Regime.TRANSFER, FIRES_AT, _causes)
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the main cause of the copies' time, after the cause `degraded_link` if the link is slow. Called only if
+    the rule fires."""
     share = measures.account.share(Regime.TRANSFER)
     pageable = measures(pageable_copies)
     if measures.value(copy_back_share, otherwise=0.0) >= MAIN_COPY_SHARE:
@@ -58,6 +60,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
 
 
 def _slow_link(measures: Measures[Recording]) -> bool:
+    """Returns True if the fastest copies from pinned memory stay below SLOW_LINK_SHARE of the rate of the device's
+    slot. Returns False if one of the two is not known."""
     reached, given = measures(pinned_bandwidth), measures(link_bandwidth)
     return isinstance(reached, Measure) and isinstance(given, Measure) and reached.value < SLOW_LINK_SHARE * given.value
 

@@ -24,7 +24,8 @@ RECOVERABLE_OF_UNDERFILLED = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. A larger batch or fused kernels would fill the device."""
+    """Returns the judgement of `underfilled` for a trace. The cause is a small batch: a larger batch or fused kernels
+    would fill the device."""
     share = measures.account.share(Regime.UNDERFILLED)
     if share < FIRES_AT:
         count = measures(multiprocessors)

@@ -26,7 +26,8 @@ LONG_STEPS_FIRE_AT = 0.10
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement. None of the time is recoverable; a large share lowers the confidence in other regimes."""
+    """Returns the judgement of `unexplained` for a trace. No fix is known to save any of the time. A large share lowers
+    the confidence in the verdicts of other regimes. The only cause is long steps."""
     share, excess = measures.account.share(Regime.UNEXPLAINED), measures.value(unexplained_excess, otherwise=0.0)
     causes: tuple[Cause[Recording], ...] = ()
     if excess >= LONG_STEPS_FIRE_AT:

@@ -1,4 +1,8 @@
-"""The ledger: the gain that was predicted for a finding, next to what a trial or the run with the fix measured."""
+"""The ledger: for each fix, the gain that was predicted, and the gain that was measured by a trial or by the run with
+the fix.
+
+A gain is the factor step time before / step time after, with an interval.
+"""
 
 import math
 import re
@@ -15,17 +19,18 @@ from tb_bottleneck.schema.review_pb2 import Gain, Ledger, LedgerCause, LedgerRow
 
 MAX_FIXES = 50  # the latest ones
 ENOUGH = 8
-"""With fewer measured fixes of a cause, their accuracy cannot be expected of the next prediction."""
+"""With fewer measured fixes of a cause, nothing can be said about the accuracy of its next prediction."""
 _ORDER = ("miss", "as_predicted", "unknown")
 
 
 @dataclass(frozen=True)
 class Fix:
-    """A statement that the run or recording `fixed_in` fixes findings of `subject`; or a trial of a change.
+    """A statement that a run fixes findings of another run, or a trial: a measurement of a change by `tb-bottleneck
+    try`.
 
-    `causes` are those of the fixed findings. The cause "" stands for all findings of `subject`. `causes` is an empty
-    tuple for a trial of a change that no finding suggested. `writer` is the reviewer who stated the fix, as they named
-    themselves.
+    `subject` is the run or recording that has the findings, `fixed_in` the run or recording that fixes them. `causes`
+    are the causes of the fixed findings. The cause "" stands for all findings of `subject`. `causes` is an empty tuple
+    for a trial of a change that no finding suggested. `writer` is the reviewer, as they named themselves.
     """
 
     subject: str
@@ -39,7 +44,8 @@ class Fix:
 
 
 def fixes_of(notes: Sequence[Note]) -> list[Fix]:
-    """Returns the fixes that still hold, then the trials; at most MAX_FIXES in all. `notes` are in order of time."""
+    """Returns the fixes that no later note about the same finding replaces, then the trials. Of more than MAX_FIXES,
+    the last MAX_FIXES are returned. `notes` are in order of time."""
     latest: dict[tuple[str, str], Note] = {}
     trials = []
     for note in notes:
@@ -64,12 +70,14 @@ _MEASURED = re.compile(r"([0-9.]{1,12})x \(([0-9.]{1,12}) to ([0-9.]{1,12})\) wi
 
 
 def trial_text(gain: float, low: float, high: float, change: str) -> str:
-    """Returns the text of a trial's note: the measured `gain` with its interval `low` to `high`, and `change`."""
+    """Returns the text of a trial's note. `gain` is the measured factor, `low` to `high` its interval, and `change`
+    says what was changed."""
     return f"{gain:.3f}x ({low:.3f} to {high:.3f}) with {change}"
 
 
 def _trial(note: Note) -> Fix | None:
-    """Returns the trial of a note; None if its text has no gain, or an impossible one."""
+    """Returns the trial that `note` describes, or None if its text has no gain (see `trial_text`) or an impossible
+    one."""
     found = _MEASURED.fullmatch(note.text)
     try:
         gain = _gain(*map(float, found.groups()[:3])) if found else None
@@ -81,17 +89,19 @@ def _trial(note: Note) -> Fix | None:
 
 
 def ledger(fixes: Iterable[Fix], report_of: Callable[[str], pb.Report | None]) -> Ledger:
-    """Returns the ledger with one row per fix, the largest misses first, and a summary per cause.
+    """Returns the ledger with one row per fix, the largest misses first, and a summary per cause. A miss is a fix whose
+    measured interval and predicted interval do not overlap.
 
-    `report_of` returns the report of a run or recording by name, or None if there is no such recording any more."""
+    `report_of` returns the report of a run or recording by name, or None if that recording no longer exists.
+    """
     rows: list[LedgerRow] = [_row(fix, report_of(fix.subject), report_of(fix.fixed_in)) for fix in fixes]
     rows.sort(key=_order)
     return Ledger(rows=rows, causes=_by_cause(rows))
 
 
 def _by_cause(rows: Iterable[LedgerRow]) -> list[LedgerCause]:
-    """Returns a row per cause that says how accurate its predictions were; the cause with the most measurements
-    first."""
+    """Returns for each cause how accurate its predictions were; the cause with the most measurements first. Only rows
+    with one cause count."""
     gains: dict[str, list[tuple[Gain, Gain]]] = {}
     for row in rows:
         if len(row.causes) == 1 and row.causes[0] and _is_complete(row):
@@ -109,10 +119,13 @@ def _by_cause(rows: Iterable[LedgerRow]) -> list[LedgerCause]:
 
 
 def _is_complete(row: LedgerRow) -> bool:
+    """Returns True if the row has a predicted and a measured gain."""
     return row.HasField("expected") and row.HasField("measured")
 
 
 def _row(fix: Fix, before: pb.Report | None, after: pb.Report | None) -> LedgerRow:
+    """Returns the row of `fix`. `before` is the report of the run with the findings, `after` that of the run with the
+    fix; None if the recording no longer exists."""
     row = LedgerRow(
         run=fix.subject, causes=fix.causes, fixed_in=fix.fixed_in, by=fix.writer, change=fix.change, result="unknown"
     )
@@ -138,7 +151,8 @@ def _row(fix: Fix, before: pb.Report | None, after: pb.Report | None) -> LedgerR
 
 
 def _expected(report: pb.Report, causes: Sequence[str]) -> Gain | str:
-    """Returns the predicted gain of fixing these causes together, or why there is none."""
+    """Returns the predicted gain of fixing `causes` together, from `report` of the run with the findings. If there is
+    none, returns a sentence with the reason."""
     if len(causes) == 1 and causes[0]:
         finding = next((finding for finding in report.findings if finding.cause == causes[0]), None)
         if finding is None and any(finding.cause == causes[0] for finding in report.memory.findings):
@@ -160,10 +174,11 @@ def _expected(report: pb.Report, causes: Sequence[str]) -> Gain | str:
 
 
 def _measured(before: pb.Report, after: pb.Report) -> Gain | str:
-    """Returns the measured gain, or why the runs cannot be compared.
+    """Returns the measured gain, or a sentence with the reason why the runs cannot be compared.
 
-    The gain is the ratio of the mean steps of the whole runs if their telemetry is known: a fix of something rare
-    changes the mean, not the typical step. Otherwise, it is the ratio of the typical steps, with their noise.
+    The gain is the ratio of the mean step times of the whole runs if these are known from telemetry. The mean is used
+    because a fix of something rare changes the mean, but not the typical step. Otherwise the gain is the ratio of the
+    typical step times, and their noise gives the interval.
     """
     runs = before.unprofiled.run_step_ns, after.unprofiled.run_step_ns
     if all(map(math.isfinite, runs)) and min(runs) > 0:
@@ -184,14 +199,15 @@ def _measured(before: pb.Report, after: pb.Report) -> Gain | str:
 
 
 def _gain(speedup: float, low: float, high: float) -> Gain | str:
-    """Returns the gain, or a sentence if a number is impossible. No analysis computes such numbers, but a saved report
-    may contain them."""
+    """Returns the gain as a message, or a sentence if a number is not finite or `speedup` is not positive. No analysis
+    computes such numbers, but a saved report may contain them."""
     if not all(map(math.isfinite, (speedup, low, high))) or speedup <= 0:
         return "The report has an impossible gain."
     return Gain(speedup=speedup, low=low, high=high)
 
 
 def _order(row: LedgerRow) -> tuple[int, float]:
-    """Returns the sort key of a row: by result, then the largest difference of measured and expected gain first."""
+    """Returns the sort key of a row: by result in the order of _ORDER, then by the difference of measured and expected
+    gain, the largest first."""
     distance = abs(math.log(row.measured.speedup / row.expected.speedup)) if _is_complete(row) else 0.0
     return _ORDER.index(row.result), -distance

@@ -1,6 +1,6 @@
-"""The notes of reviewers, one line of JSON each, and the review of each recording: the notes about it, merged.
+"""The notes of reviewers, each stored as one line of JSON, and the review of each recording: the merged notes about it.
 
-Lines are untrusted: others wrote them. The latest note about a state counts; all comments are kept.
+Lines are untrusted: others wrote them. The latest note that sets a state counts; all comments are kept.
 """
 
 import json
@@ -21,7 +21,8 @@ LAST_NS = 1 << 62  # ns since 1970: in the year 2116
 
 
 class Action(str, Enum):
-    """What a note does. The value is written to the file. TRIED is what `tb-bottleneck try` measured."""
+    """What a note does. The value is written to the file. TRIED is a note about a measurement by `tb-bottleneck
+    try`."""
 
     ACCEPT = "accept"
     FIXED = "fixed"
@@ -38,7 +39,7 @@ STATE_OF = {Action.ACCEPT: "accepted", Action.FIXED: "fixed", Action.REOPEN: "op
 
 @dataclass(frozen=True)
 class Note:
-    """One statement about `subject`, which is a run or one recording; for BASELINE, the run or recording that is the
+    """One statement about `subject`, which is the name of a run or of one recording. For BASELINE, `subject` is the
     baseline.
 
     Names are relative to the logdir: RUN, or RUN/SOURCE for one recording of a run. `fixed_in` names the run with the
@@ -61,20 +62,21 @@ class Note:
 
 
 def clean(text: str, longest: int = MAX_TEXT) -> str:
-    """Returns `text` as one line without control characters, cut off after `longest` characters."""
+    """Returns `text` as one line without control characters and repeated spaces, cut off after `longest` characters."""
     return one_line(" ".join(one_line(text).split()), longest)
 
 
 def line_of(note: Note) -> bytes:
-    """Returns the note as a line of JSON."""
+    """Returns the note as a line of JSON that ends with a line break. Empty fields are left out."""
     return json.dumps({name: value for name, value in asdict(note).items() if value != ""}).encode() + b"\n"
 
 
 def parse(line: bytes) -> Note:
-    """Returns the note of a line. Unknown fields are ignored.
+    """Returns the note that `line`, a line of JSON, contains. Unknown fields are ignored. Texts are cleaned and
+    shortened.
 
     Raises:
-        ValueError: the line is not a note.
+        ValueError: the line is not a valid note.
     """
     if len(line) > MAX_LINE_BYTES:
         raise ValueError("too long")
@@ -100,7 +102,8 @@ def parse(line: bytes) -> Note:
 
 
 def _text(values: Mapping[str, Any], name: str, required: bool = False) -> str:
-    """Returns a field that UTF-8 can encode. Raises ValueError."""
+    """Returns the field `name` of `values`; "" if it is absent. Raises ValueError if it is not a text, is too long, is
+    empty although it is `required`, or cannot be encoded as UTF-8."""
     value = values.get(name, "")
     if not isinstance(value, str) or len(value) > MAX_NAME or (required and not value):
         raise ValueError(f"no {name}")
@@ -118,7 +121,8 @@ def names_of(recording: RecordingFile) -> tuple[str, str]:
 
 
 def by_name(recordings: Iterable[RecordingFile]) -> dict[str, RecordingFile]:
-    """Returns a dict from names to recordings. A run's name gives its first trace or, without traces, its telemetry."""
+    """Returns a dict from names, as notes use them, to recordings. The name of a run maps to its first trace or, if it
+    has no traces, to its first other recording."""
     named: dict[str, RecordingFile] = {}
     for recording in sorted(recordings, key=lambda recording: not recording.is_trace):
         for name in names_of(recording):
@@ -129,9 +133,9 @@ def by_name(recordings: Iterable[RecordingFile]) -> dict[str, RecordingFile]:
 def reviews_of(
     notes: Sequence[Note], recordings: Sequence[RecordingFile], comments: int | None = SHOWN_COMMENTS
 ) -> dict[RecordingFile, pb.Review]:
-    """Returns the review of every recording that a note is about or that has a baseline.
+    """Returns the review of every recording that a note is about, or for which a baseline was set.
 
-    `notes` are in order of time. Each state keeps its latest `comments` comments; None keeps all of them.
+    `notes` are in order of time. Of each finding, the latest `comments` comments are included; None means all of them.
     """
     about: defaultdict[str, list[Note]] = defaultdict(list)
     for note in notes:
@@ -153,15 +157,17 @@ def reviews_of(
 
 
 def state_of(review: pb.Review, cause: str) -> pb.ReviewState:
-    """Returns the state of the finding `cause` in `review`; else the state of the recording; else a state "open"."""
+    """Returns the state of the finding with the cause `cause` in `review`. If no note names this finding, returns the
+    state of the recording as a whole; if there is none either, a state "open"."""
     states = {state.cause: state for state in review.states}
     return states.get(cause) or states.get("") or pb.ReviewState(state="open")
 
 
 def together(reviews: Iterable[pb.Review]) -> pb.Review:
-    """Returns the review of a training from the reviews of its recordings.
+    """Returns the review of a training, merged from the reviews of its recordings.
 
-    For each cause, the first state that somebody set counts. The first baseline counts.
+    For each cause, the first state that a reviewer set counts; `reviews` are in the order of the recordings. The first
+    baseline counts.
     """
     given = list(reviews)
     states = [state for review in given for state in review.states]
@@ -173,20 +179,25 @@ def together(reviews: Iterable[pb.Review]) -> pb.Review:
 
 
 def _was_set(state: pb.ReviewState) -> bool:
+    """Returns True if a reviewer set `state`, an owner or a trial, or wrote a comment."""
     return bool(state.state != "open" or state.by or state.owner or state.comments or state.trial)
 
 
 def _group_of(run: str, groups: Mapping[str, str]) -> str | None:
-    """Returns the innermost folder in `groups` that is or contains the run; None if there is none. "." contains every
-    run."""
+    """Returns the innermost folder in the keys of `groups` that is or contains `run`; None if there is none. The folder
+    "." contains every run."""
     parts = run.split("/")
     folders = ("/".join(parts[:depth]) for depth in range(len(parts), 0, -1))
     return next((folder for folder in (*folders, ".") if folder in groups), None)
 
 
 def _state(cause: str, notes: Iterable[Note], comments: int | None) -> pb.ReviewState:
-    """Returns the state of a finding, or of the recording if the cause is empty. A note about the recording as a whole
-    also sets the state and the owner of its findings."""
+    """Returns the state of the finding with the cause `cause`, or of the recording as a whole if `cause` is empty. A
+    note about the recording as a whole also sets the state and the owner of its findings.
+
+    `notes` are those about the recording, in order of time. The latest `comments` comments are included; None means all
+    of them.
+    """
     state = pb.ReviewState(cause=cause, state="open")
     for note in notes:
         if note.cause not in ("", cause):

@@ -24,7 +24,8 @@ MAX_FILE_BYTES = 4 << 20  # more than 10,000 notes of one process
 MAX_TOTAL_BYTES = 16 << 20
 MAX_BROKEN = 100  # lines of one file that are not notes; the rest of the file is not read
 MAX_SKEW_NS = 24 * 3600 * 10**9
-"""A note is later than the notes that its writer could read, even if their clocks differ by up to this."""
+"""A new note gets a later time than the notes that its writer could read, even if the writers' clocks differ by up to
+this time in ns."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,10 @@ class Notes:
 
 
 class NoteWriter:
-    """Writes the notes of one process to a file of its own, which is created with the first note."""
+    """Writes the notes of one process to a file of its own, which is created with the first note. `path` is that file.
+
+    `logdir` is the directory that TensorBoard shows. `writer` is the name of the reviewer.
+    """
 
     def __init__(self, logdir: str, writer: str) -> None:
         self._directory = Path(logdir) / REVIEW_DIRECTORY
@@ -46,11 +50,12 @@ class NoteWriter:
         self.path = self._directory / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(8)}{ENDING}"
 
     def write(self, action: Action, subject: str, *, cause: str = "", text: str = "", fixed_in: str = "") -> Note:
-        """Appends a note; it is on the disk when the method returns.
+        """Appends a note to the file and returns it. The arguments are the fields of Note. The note is on the disk when
+        the method returns.
 
         Raises:
             OSError: the note could not be written.
-            ValueError: the text is too long.
+            ValueError: `text` is longer than MAX_TEXT.
         """
         if len(text) > MAX_TEXT:
             raise ValueError(f"the text has {len(text)} characters; the maximum is {MAX_TEXT}")
@@ -69,13 +74,14 @@ class NoteWriter:
         return note
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file, if it was created."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
     def _created(self) -> int:
-        """Returns the new file, which others may read. Who may write to the logdir may also write to its directory."""
+        """Creates the directory, if needed, and the new file, and returns the file's descriptor. Other users may read
+        the file. Those who may write to the logdir may also write to the directory. Raises OSError."""
         try:
             self._directory.mkdir()
         except FileExistsError:
@@ -87,7 +93,8 @@ class NoteWriter:
 
 
 def read_notes(logdir: str) -> Notes:
-    """Returns the merged notes of a logdir. Never raises because of a file. Notes at URLs are not supported."""
+    """Returns the merged notes of the directory `logdir`. Never raises because of a file: files and lines that cannot
+    be read are counted in `problems`. A logdir that is a URL has no notes."""
     directory = Path(logdir) / REVIEW_DIRECTORY
     try:
         if is_url(logdir) or not stat.S_ISDIR(os.lstat(directory).st_mode):
@@ -112,7 +119,9 @@ def read_notes(logdir: str) -> Notes:
 
 
 def _notes_in(content: bytes) -> list[Note | None]:
-    """Returns the notes, and None for each line that is not one. The last line may be unfinished: it is left out."""
+    """Returns the notes in the bytes of a file, and None for each line that is not a note. The text after the last line
+    break is an unfinished line and is left out. After more than MAX_BROKEN such lines, the rest of the file is not
+    read."""
     found: list[Note | None] = []
     broken = 0
     for line in content.split(b"\n")[:-1]:
@@ -126,7 +135,8 @@ def _notes_in(content: bytes) -> list[Note | None]:
 
 
 def _content(path: Path, most: int) -> bytes | None:
-    """Returns the content, or None if it is not a regular file, is larger than `most` bytes, or cannot be read."""
+    """Returns the content of the file at `path`, or None if it is not a regular file, is larger than `most` bytes, or
+    cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
         with open(handle, "rb") as file:
@@ -139,6 +149,7 @@ def _content(path: Path, most: int) -> bytes | None:
 
 
 def _problems(left_out: int, broken: int) -> list[str]:
+    """Returns sentences about `left_out` files and `broken` lines; none for a number that is 0."""
     problems = []
     if left_out:
         problems.append(f"{REVIEW_DIRECTORY}: {left_out} files are left out: too large, too many, or unreadable.")
@@ -148,7 +159,8 @@ def _problems(left_out: int, broken: int) -> list[str]:
 
 
 def read_all(roots: Sequence[Root]) -> Notes:
-    """Returns the notes of all `roots`. If a root has a name, ROOT/ precedes the names of its runs, as in a scan."""
+    """Returns the merged notes of all `roots`. If a root has a name, the names of its runs get the prefix ROOT/, as in
+    a scan."""
     each = [(root, read_notes(root.path)) for root in roots]
     notes = [_named(note, root.name) for root, found in each for note in found.notes]
     return Notes(
@@ -158,7 +170,8 @@ def read_all(roots: Sequence[Root]) -> Notes:
 
 
 def _named(note: Note, root: str) -> Note:
-    """Returns the note with the root's name before the names of runs and folders; "." is the root itself."""
+    """Returns the note with the prefix `root`/ before the names of runs and folders. The name "." becomes `root`.
+    Returns the note unchanged if `root` is empty."""
     if not root:
         return note
     subject, fixed_in, group = (

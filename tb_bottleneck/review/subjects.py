@@ -1,4 +1,5 @@
-"""What a reviewer names on the command line: a run or recording, and a cause. Errors list what exists."""
+"""Resolves the names that a reviewer gives on the command line: of a run or recording, and of a cause. Errors list the
+names that exist."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,8 @@ _MAX_NAMES = 4  # that a message lists
 
 
 def roots_of(logdir: str) -> tuple[Root, ...]:
-    """Returns the directories of a logdir, or of a `--logdir_spec`.
+    """Returns the directories that `logdir` names: one directory, or those of a TensorBoard `--logdir_spec` (NAME:PATH,
+    separated by commas).
 
     Raises:
         NotFound: one of them is not a local directory.
@@ -29,13 +31,15 @@ def roots_of(logdir: str) -> tuple[Root, ...]:
 
 
 def subject_of(name: str, logdir: str, recordings: Sequence[RecordingFile]) -> str:
-    """Returns the full name, as notes write it, of the run or recording that `name` means.
+    """Returns the full name, as in notes, of the run or recording that the reviewer called `name`. `recordings` are
+    those under `logdir`.
 
-    A path below the logdir is also accepted, and a part of the path that stands for one run, as lists show it:
-    `vit/rank0_17` is `vit/tb_bottleneck/20260101-120000_rank0_17`, and `…lr2` is `sweep/resnet50_lr2`.
+    Besides full names, two forms are accepted: a path below the logdir, and a part of the name of exactly one run, as
+    lists show it. For example, `vit/rank0_17` is `vit/tb_bottleneck/20260101-120000_rank0_17`, and `…lr2` is
+    `sweep/resnet50_lr2`.
 
     Raises:
-        NotFound: there is no such run, or the part stands for several.
+        NotFound: there is no such run or recording, or `name` is a part of the names of several runs.
     """
     names = dict.fromkeys(each for recording in recordings for each in names_of(recording))
     found = next((each for each in (name.rstrip("/"), _relative(name, logdir)) if each in names), None)
@@ -50,9 +54,10 @@ def subject_of(name: str, logdir: str, recordings: Sequence[RecordingFile]) -> s
 
 
 def _is_shown_as(name: str, run: str) -> bool:
-    """Returns True if the run's path contains the parts of the name in this order.
+    """Returns True if lists may show the run `run` as `name`: the folders of `run` contain the parts of `name` in this
+    order.
 
-    A part may lack the time, or the common start of names for which a list shows "…".
+    A part of `name` may lack the time at the beginning of a folder's name, or may have "…" in place of the beginning.
     """
     folders = iter(run.split("/"))
     ends = [part[1:] if part.startswith("…") else f"_{part}" for part in name.split("/")]
@@ -61,12 +66,13 @@ def _is_shown_as(name: str, run: str) -> bool:
 
 
 def root_of(name: str, roots: Sequence[Root]) -> Root:
-    """Returns the root whose folder contains the run `name`."""
+    """Returns the first of `roots` that contains the run `name`. Raises StopIteration if none does."""
     return next(root for root in roots if is_in_folder(name, root.name or "."))
 
 
 def name_in(root: Root, name: str, logdir: str) -> str:
-    """Returns `name`, the name of a run or folder, without the name of `root`; "." for `root` itself.
+    """Returns the name of a run or folder relative to `root`, without the name of `root`; "." for `root` itself.
+    `logdir` is the text that the reviewer gave, for the message.
 
     Raises:
         NotFound: the run or folder is in another directory of the `--logdir_spec`.
@@ -77,12 +83,12 @@ def name_in(root: Root, name: str, logdir: str) -> str:
 
 
 def is_in_folder(name: str, folder: str) -> bool:
-    """Returns True if `name` is `folder` or lies in `folder`; the folder "." contains every run."""
+    """Returns True if the run or folder `name` is `folder` or lies in `folder`. The folder "." contains every run."""
     return folder == "." or f"{name}/".startswith(f"{folder}/")
 
 
 def group_of(folder: str, recordings: Sequence[RecordingFile]) -> str:
-    """Returns `folder` unchanged. Raises NotFound if no run of `recordings` is in the folder."""
+    """Returns `folder` unchanged after a check. Raises NotFound if the folder contains no run of `recordings`."""
     runs = sorted({recording.run for recording in recordings})
     if not any(is_in_folder(run, folder) for run in runs):
         raise NotFound(f"no run is in a folder {folder!r}; {_hint(folder, runs)}")
@@ -90,17 +96,21 @@ def group_of(folder: str, recordings: Sequence[RecordingFile]) -> str:
 
 
 def cause_of(name: str) -> str:
-    """Returns `name` unchanged, also if empty. Raises NotFound if there is no cause of that name."""
+    """Returns the name of a cause unchanged after a check. An empty name is accepted. Raises NotFound if there is no
+    cause of that name."""
     if name and name not in cause_titles():
         raise NotFound(f"no cause is named {name!r}; {_hint(name, cause_titles())}")
     return name
 
 
 def _relative(path: str, logdir: str) -> str:
+    """Returns `path` relative to `logdir`, with "/" between the folders. Links are resolved."""
     return os.path.relpath(os.path.realpath(path), os.path.realpath(logdir)).replace(os.sep, "/")
 
 
 def _hint(name: str, names: Iterable[str]) -> str:
+    """Returns the end of a message about the unknown `name`: the similar ones of `names`, or else those that contain
+    it, or else the first ones."""
     known = list(names)
     containing = [each for each in known if name.strip("/…").lower() in each.lower()]
     found = get_close_matches(name, known, _MAX_NAMES) or sorted(containing) or sorted(known)
@@ -108,4 +118,5 @@ def _hint(name: str, names: Iterable[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
+    """Returns the first _MAX_NAMES of `names`, separated by commas."""
     return ", ".join(names[:_MAX_NAMES]) + (", ..." if len(names) > _MAX_NAMES else "")

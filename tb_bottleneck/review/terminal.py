@@ -1,4 +1,5 @@
-"""Formats the review of a logdir for a terminal, and its ledger as CSV. Names are untrusted; notes are clean."""
+"""Formats the review of a logdir for a terminal, and its ledger as CSV. Names of files are untrusted. The texts of
+notes have no control characters, since they were cleaned when they were read."""
 
 import re
 import textwrap
@@ -26,9 +27,11 @@ def render(
     reviews: Mapping[RecordingFile, pb.Review],
     ledger: pb.Ledger,
 ) -> str:
-    """Returns text about trainings with notes, about those without notes that lose most time, and about the ledger.
+    """Returns text about trainings with notes, about the trainings without notes whose findings cost most, and about
+    the ledger.
 
-    A training is a list of its recordings with their reports; the first one has the training's verdict and findings.
+    A training is a list of its recordings with their reports. The report of the first recording has the training's
+    verdict and findings. `reviews` has the review of each recording that has one.
     """
     lines: list[str] = []
     total = still_open = 0
@@ -53,15 +56,18 @@ def render(
 def _notes(
     members: Sequence[tuple[RecordingFile, Report]], reviews: Mapping[RecordingFile, pb.Review]
 ) -> list[pb.Review]:
+    """Returns the reviews of those recordings in `members` that have one."""
     return [reviews[member] for member, _ in members if member in reviews]
 
 
 def _cost(report: Report) -> float:
-    """Returns the largest share of the time that a finding costs, 0 without a finding."""
+    """Returns the largest share of the time (0 to 1) that a finding of `report` costs; 0 without a finding."""
     return max((finding.cost_share for finding in report.findings), default=0.0)
 
 
 def _recording(recording: RecordingFile, report: Report, review: pb.Review) -> Iterator[str]:
+    """Yields the lines about one training. `recording` is its first recording, `report` the report of that recording,
+    and `review` the merged review of all its recordings."""
     whole = state_of(review, "")
     yield clean(names_of(recording)[1])
     if whole.state != "open" or whole.owner or whole.reason:
@@ -88,7 +94,7 @@ def _title(finding: Finding | MemoryFinding) -> str:
 
 
 def _standing(state: pb.ReviewState) -> str:
-    """Returns the state of a finding, such as "[accepted by Ana (only for debugging), owner Ben]"."""
+    """Returns the state of a finding or training, such as "[accepted by Ana (only for debugging), owner Ben]"."""
     by = f" by {state.by}" if state.by else ""
     fixed_in = f" in {clean(state.fixed_in)}" if state.fixed_in else ""
     reason = f" ({state.reason})" if state.reason else ""
@@ -97,11 +103,14 @@ def _standing(state: pb.ReviewState) -> str:
 
 
 def _comments(state: pb.ReviewState) -> Iterator[str]:
+    """Yields the lines of the comments of a finding or training."""
     for comment in state.comments:
         yield from _wrapped(f"{comment.by}: {comment.text}", "    ")
 
 
 def _ledger(ledger: pb.Ledger) -> Iterator[str]:
+    """Yields the lines about the ledger: its rows, and the accuracy of the predictions by cause. Yields nothing without
+    rows."""
     if not ledger.rows:
         return
     yield from ("", "Ledger of fixes (step time before / after)")
@@ -116,18 +125,20 @@ def _ledger(ledger: pb.Ledger) -> Iterator[str]:
 
 
 def _accuracy(each: pb.LedgerCause) -> str:
-    """Returns a sentence that says how accurate the predictions for a cause were in this logdir."""
+    """Returns a sentence that says how accurate the predictions for one cause were in this logdir."""
     found = f"{each.inside} of {each.measured} inside the predicted interval, error {share_text(each.median_error)}"
     few = "" if each.measured >= ENOUGH else f"; {ENOUGH} measurements are needed to expect the same of the next one"
     return f"Predictions for {cause_titles().get(each.cause, each.cause)}: {found} in the median{few}"
 
 
 def ledger_csv(ledger: pb.Ledger) -> str:
-    """Returns the ledger as CSV, a line for each row; gains as factors, empty where they are not known."""
+    """Returns the ledger as CSV, one line per row. Gains are factors (step time before / after), and empty where they
+    are not known."""
     return csv_text([_values(row) for row in ledger.rows])
 
 
 def _values(row: pb.LedgerRow) -> dict[str, object]:
+    """Returns the values of a row by name of the column."""
     values: dict[str, object] = {"result": row.result, "causes": " ".join(each or "all" for each in row.causes)}
     values |= {"change": row.change, "run": row.run, "fixed_in": row.fixed_in, "by": row.by}
     for field in ("expected", "measured"):
@@ -139,17 +150,20 @@ def _values(row: pb.LedgerRow) -> dict[str, object]:
 
 
 def _result(row: pb.LedgerRow) -> str:
-    """Returns the result of a row as the text before its gains; empty for a trial without a prediction."""
+    """Returns the result of a row as the beginning of its line, such as "MISS: ". Returns an empty text for a trial
+    without a prediction."""
     unpredicted = row.HasField("measured") and not row.HasField("expected")
     return "" if unpredicted else f"{_RESULTS[row.result]}: "
 
 
 def _shown(run: str) -> str:
-    """Returns the name of a run without the folder that the monitor creates in it."""
+    """Returns the name of a run without the folder that the monitor creates in the directory of the run."""
     return _MONITOR_FOLDER.sub("", clean(run))
 
 
 def _gain(row: pb.LedgerRow, field: str, word: str) -> str:
+    """Returns the gain in `field` ("expected" or "measured") as text that ends in `word`, such as "1.7x (1.3 to 1.8)
+    predicted"; "not predicted" if it is not known."""
     if not row.HasField(field):
         return f"not {word}"
     gain: pb.Gain = getattr(row, field)
@@ -157,4 +171,6 @@ def _gain(row: pb.LedgerRow, field: str, word: str) -> str:
 
 
 def _wrapped(text: str, indent: str = "  ") -> list[str]:
+    """Returns `text` as lines of at most _WIDTH characters. Lines after the first one have two more spaces of
+    indentation."""
     return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")

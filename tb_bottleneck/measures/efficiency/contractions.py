@@ -1,4 +1,5 @@
-"""The contractions of a window: matrix multiplications, convolutions and attention, with operations and part of step.
+"""The contractions of a window: matrix multiplications, convolutions and attention, with their operations and the part
+of the step to which they belong. Operations are floating-point operations.
 
 Each operator that launches kernels counts once. On a CPU run, the innermost operator counts: of linear and addmm only
 addmm. An operator that runs in the backward pass with its own sequence number is a forward operator that runs again:
@@ -30,7 +31,7 @@ from tb_bottleneck.trace.table import Floats, Ints, Rows, Table, by_thread, colu
 
 
 class Part(IntEnum):
-    """The part of a step that a contraction belongs to."""
+    """The part of a step to which a contraction belongs."""
 
     FORWARD = 0
     RECOMPUTED = 1  # forward operators that the backward pass runs again
@@ -52,7 +53,7 @@ class Contractions(Table):
 
 @memoized
 def contractions(recording: Recording) -> Contractions:
-    """Returns the matrix products, convolutions and attention of the window: one row per call of an operator."""
+    """Returns the contractions of the window, one row per call of an operator."""
     rows, time, kernel = _on_device(recording) if recording.on_device else _on_cpu(recording)
     events, peaks = recording.trace.events, dense_peaks_of(recording.trace)
     if not len(rows):
@@ -75,7 +76,8 @@ def contractions(recording: Recording) -> Contractions:
 
 @memoized
 def unattributed_ns(recording: Recording) -> int:
-    """Returns the total time (ns) of kernels in the window that may contract and that no recorded operator launched."""
+    """Returns the total time (ns) of those kernels in the window that may be contractions and that no recorded operator
+    launched."""
     ops, steps = recording.trace.device_ops, recording.steps
     if not len(ops):
         return 0
@@ -86,8 +88,9 @@ def unattributed_ns(recording: Recording) -> int:
 
 
 def _on_device(recording: Recording) -> tuple[Rows, Ints, Ints]:
-    """Returns the event rows of the operators that launch kernels and, per operator, the time (ns) of its kernels that
-    may be contractions, and the name of the longest of them as row of names + 1."""
+    """Returns three arrays with one element per operator that launches kernels in the window: its event row; the total
+    time (ns) of those of its kernels that may be contractions; and the name of the longest of these kernels, as its
+    index in the names + 1."""
     trace, ops, steps = recording.trace, recording.trace.device_ops, recording.steps
     none = np.zeros(0, np.int64)
     if not len(trace.calls):
@@ -108,7 +111,8 @@ def _on_device(recording: Recording) -> tuple[Rows, Ints, Ints]:
 
 
 def _on_cpu(recording: Recording) -> tuple[Rows, Ints, Ints]:
-    """Returns the event rows of the innermost operators that contract, their times in ns, and 0 for the kernel."""
+    """Returns three arrays with one element per operator that contracts and does not contain another such operator: its
+    event row, its duration in ns, and 0 in place of a kernel."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
@@ -125,6 +129,7 @@ def _on_cpu(recording: Recording) -> tuple[Rows, Ints, Ints]:
 
 
 def _parts(recording: Recording, rows: Rows) -> Ints:
+    """Returns for each of `rows` (event rows of operators) the part of the step to which it belongs."""
     events = recording.trace.events
     nodes = np.flatnonzero(is_autograd_node(recording.trace))
     backward = np.zeros(len(rows), np.bool_)
@@ -142,7 +147,9 @@ def _parts(recording: Recording, rows: Rows) -> Ints:
 def _work(
     recording: Recording, peaks: DensePeaks | None, name: int, signature: int, kernel: int
 ) -> tuple[float, float, float, float]:
-    """Returns (flops, needed, dtype, peak) of a call, as in the columns of Contractions."""
+    """Returns (flops, needed, dtype, peak) of one call of an operator, as in the columns of Contractions. `name`,
+    `signature` and `kernel` are the indices of the operator's name, of its signature, and of its kernel's name + 1 (0
+    for none)."""
     trace = recording.trace
     operands = operands_of(trace.signatures[signature]) if signature else None
     count = flops(trace.names[name], operands.dims, operands.concrete) if operands is not None else None
@@ -158,7 +165,8 @@ def _work(
 
 
 def _precision(kernel: str, operand: str) -> Precision:
-    """Returns the type of a contraction: the type in the kernel's name, otherwise the type of the operands."""
+    """Returns the type of a contraction: the type in the kernel's name `kernel`, otherwise the type `operand` of its
+    operands."""
     precision = with_operand_type(precision_of(kernel) if kernel else None, operand)
     if precision is not None and precision.dtype is not None:
         return precision

@@ -6,10 +6,10 @@ from tb_bottleneck.base.measure import Record
 
 
 class Figure(Record, frozen=True):
-    """A figure. `value` is in the unit stated in knowledge/efficiency.toml; None if it is not known.
+    """A figure. `value` is in the unit that knowledge/efficiency.toml states; None if it is not known.
 
-    `text` is the key of a sentence in that file: the basis of the value, or the reason why it is not known. `values`
-    fills the placeholders of the sentence.
+    `text` is the key of a sentence in that file, which states the source of the value, or the reason why it is not
+    known. `values` fills the placeholders of the sentence.
     """
 
     value: float | None
@@ -18,14 +18,14 @@ class Figure(Record, frozen=True):
 
 
 Figures = dict[str, Figure]
-"""Figures by name of the field in the message Efficiency."""
+"""Figures by name. The names are those of the fields of the message Efficiency."""
 
 
 def known(value: float, text: str, **values: str) -> Figure:
-    """Returns a figure with a value. `text` and `values` are as in Figure."""
+    """Returns a figure with the value `value`. `text` and `values` are as in Figure."""
     return Figure(value, text, values)
 
 
 def unknown(text: str, **values: str) -> Figure:
-    """Returns a figure without a value. `text` and `values` say why, as in Figure."""
+    """Returns a figure without a value. `text` and `values` state the reason, as in Figure."""
     return Figure(None, text, values)

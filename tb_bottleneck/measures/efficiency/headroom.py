@@ -1,4 +1,7 @@
-"""Measures of what a run without a problem could still gain: distances to roofs, other layouts, other devices."""
+"""Measures of what a run without a problem could still gain: distances to roofs, other layouts, other devices.
+
+A roof is the peak rate of the device (arithmetic or bandwidth) that limits a kernel.
+"""
 
 import re
 
@@ -35,10 +38,13 @@ ALL_REDUCE_DEVICES = 8  # of one machine
 
 
 class Distance(Record, frozen=True):
-    """The kernels of one operator. All numbers are shares from 0 to 1.
+    """The kernels that one operator launches, and how far they are from their roofs. All numbers are shares from 0 to
+    1.
 
-    `kernel` is the kernel name with the most time. `share` is the share of the window in these kernels, `reached` the
-    part of this time that they would take at their roof, `beyond` the share of the window by which they exceed that.
+    `kernel` is the name of the kernel with the most time. `share` is the share of the window in these kernels.
+    `reached` is the part of their time that they would take at their roofs. `beyond` is the share of the window that
+    they take in addition to that. `roof` is the regime of the roof that limits most of their time: `compute` or
+    `memory`.
     """
 
     operator: str
@@ -50,7 +56,8 @@ class Distance(Record, frozen=True):
 
 
 def distances(recording: Recording) -> list[Distance]:
-    """Returns the MAX_OPERATORS operators whose kernels take the most time beyond their roofs, in this order."""
+    """Returns the MAX_OPERATORS operators whose kernels take the most time beyond their time at the roofs, in this
+    order."""
     trace, ops, bounds = recording.trace, recording.trace.device_ops, recording.kernel_bounds
     if not len(ops) or not len(trace.calls):
         return []
@@ -81,7 +88,7 @@ def distances(recording: Recording) -> list[Distance]:
 
 
 def layout_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in kernels that convert the layout of images."""
+    """Share of the window in kernels that convert the memory layout of images (NCHW to NHWC or back)."""
     if not recording.on_device:
         return Missing("the work ran on the CPU: there are no kernels")
     ops = device_work(recording, Work.STREAMING, Work.CONTRACTION, Work.UNKNOWN)
@@ -90,11 +97,11 @@ def layout_share(recording: Recording) -> Measure | Missing:
 
 
 class LargerDevice(Record, frozen=True):
-    """A faster device.
+    """A device that is faster than the device of the run.
 
-    `arithmetic` and `bandwidth` are the device's rates / the rates of the run's device. `unchanged` is the share of the
-    window that neither of them changes. `speedup` is the upper bound of
-    step time now / step time on the faster device.
+    `arithmetic` and `bandwidth` are rates of the faster device / rates of the run's device. `unchanged` is the share of
+    the window that neither of them changes. `speedup` is the upper bound of step time now / step time on the faster
+    device.
     """
 
     name: str
@@ -105,12 +112,12 @@ class LargerDevice(Record, frozen=True):
 
 
 def larger_device(recording: Recording) -> LargerDevice | Missing:
-    """Returns the first listed faster device of the same vendor with a speed-up of at least WORTH_FROM.
+    """Returns the first listed faster device of the same vendor for which the upper bound of the speed-up is at least
+    WORTH_FROM. If there is none, returns the faster device with the highest bound.
 
-    If no device reaches WORTH_FROM, returns the one with the largest speed-up. The speed-up is an upper bound. Only
-    kernels that fill the device become faster: kernels limited by arithmetic by the ratio of the dense peaks of the
-    main type, other such kernels by the ratio of the bandwidths. All other time stays the same, and no step is shorter
-    than its collectives.
+    For the bound, only kernels that fill the device become faster. Kernels limited by arithmetic change by the ratio of
+    the dense peaks of the run's main number type, other such kernels by the ratio of the bandwidths. All other time
+    stays the same, and no step is shorter than its collectives.
     """
     known = data_sheet_of(recording.trace) if recording.on_device else None
     if known is None:
@@ -126,7 +133,8 @@ def larger_device(recording: Recording) -> LargerDevice | Missing:
 
 
 def _faster(gpu: Gpu, peak: float, precision: Precision) -> list[Gpu]:
-    """Returns the listed devices of the same vendor with a higher peak or bandwidth, and neither of them lower."""
+    """Returns the listed devices of the vendor of `gpu` of which both the peak and the bandwidth are at least those of
+    `gpu`, and one of them is higher. `peak` is the dense peak of `gpu` for the type `precision`, in FLOP/s."""
     by_name = {entry.gpu.name: entry.gpu for entry in entries()}
     listed = [by_name[name] for name in larger_device_names()]
     return [
@@ -141,6 +149,7 @@ def _faster(gpu: Gpu, peak: float, precision: Precision) -> list[Gpu]:
 
 
 def _bound(recording: Recording, gpu: Gpu, other: Gpu, peak: float, precision: Precision) -> LargerDevice:
+    """Returns `other` as a faster device, with the upper bound of the speed-up. The arguments are as in `_faster`."""
     account = recording.account
     compute, memory = account.share(Regime.COMPUTE), account.share(Regime.MEMORY)
     unchanged = max(1.0 - compute - memory, 0.0)
@@ -158,7 +167,7 @@ def traffic_share(recording: Recording) -> float:
 
 
 def gradient_bytes(recording: Recording) -> Measure | Missing:
-    """Bytes of the gradients per step, from the shapes of the gradients that autograd accumulates."""
+    """Bytes of the gradients per step, from the recorded shapes of the gradients that autograd accumulates."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
@@ -177,7 +186,8 @@ def gradient_bytes(recording: Recording) -> Measure | Missing:
 
 
 def recorded_parameter_bytes(recording: Recording) -> Measure | Missing:
-    """Bytes of the parameters, as counted by the process; otherwise of the weights that recorded modules read."""
+    """Bytes of the model's parameters, as the training process counted them; otherwise of the weights that recorded
+    modules read."""
     counted = parameter_bytes(recording.trace.header.context.get("parameters_by_dtype"))
     if counted is not None:
         return Measure(counted, "bytes", source="context")
@@ -188,9 +198,10 @@ def recorded_parameter_bytes(recording: Recording) -> Measure | Missing:
 
 
 def all_reduce_ns(gpu: Gpu | None, size: float) -> Measure | Missing:
-    """Shortest time (ns) of an all-reduce of `size` bytes among ALL_REDUCE_DEVICES devices of this kind in one machine.
+    """Shortest time (ns) of an all-reduce of `size` bytes among ALL_REDUCE_DEVICES devices of the kind `gpu` in one
+    machine.
 
-    A ring sends 2 (n - 1) / n times the bytes over each link (nccl-tests, doc/PERFORMANCE.md).
+    A ring of n devices sends 2 (n - 1) / n times the bytes over each link (nccl-tests, doc/PERFORMANCE.md).
     """
     rate = _link_rate(gpu) if gpu is not None else None
     if rate is None:
@@ -200,6 +211,8 @@ def all_reduce_ns(gpu: Gpu | None, size: float) -> Measure | Missing:
 
 
 def _link_rate(gpu: Gpu) -> float | None:
+    """Returns the rate of the link between two devices of this kind in GB/s: of NVLink, or else of PCIe. Returns None
+    if it is not known."""
     if gpu.nvlink is not None:
         return gpu.nvlink
     lane = lane_rates().get(gpu.pcie_generation or 0)
@@ -207,7 +220,8 @@ def _link_rate(gpu: Gpu) -> float | None:
 
 
 def _main_precision(recording: Recording) -> Precision:
-    """Returns the type of most operations; without recorded shapes, the type of the kernel name with the most time."""
+    """Returns the type of most floating-point operations. Without recorded shapes, returns the type in the kernel name
+    with the most time."""
     if types := utilisation(recording).types:
         return Precision("tensor" if types[0].dtype != "fp32" else "vector", types[0].dtype)
     ops = device_work(recording, *COMPUTE_KERNELS)
@@ -223,6 +237,7 @@ def _typed(precision: Precision | None) -> bool:
 
 
 def _peak(gpu: Gpu, precision: Precision) -> float | None:
+    """Returns the device's dense peak for the type `precision` in FLOP/s, or None if it is not known."""
     return DensePeaks(gpu.tflops, gpu.name, "").of(precision)
 
 

@@ -30,10 +30,11 @@ MIN_STEPS_OF_GOODPUT = 3
 
 
 def tokens_per_step(recording: Recording) -> Figure:
-    """Returns the tokens per step: the number of indices that the first embedding of the forward pass looks up.
+    """Returns the number of tokens per step: the number of indices that the first embedding of the forward pass looks
+    up.
 
-    Embeddings whose table has another size, such as position embeddings, are not counted. Unknown for models without
-    attention, whose embeddings look up features.
+    Embeddings with tables of another size, such as position embeddings, are not counted. The figure is unknown for
+    models without attention, whose embeddings do not look up tokens.
     """
     trace, events = recording.trace, recording.trace.events
     if not any(_ATTENTION.search(name) for name in trace.names):
@@ -58,14 +59,15 @@ def tokens_per_step(recording: Recording) -> Figure:
 
 
 def samples_figure(samples: SamplesPerStep | Missing) -> Figure:
-    """Returns `samples` as a figure; unknown if it is missing."""
+    """Returns `samples` as a figure. The figure is unknown if `samples` is Missing."""
     if isinstance(samples, Missing):
         return unknown("as_stated", because=samples.because)
     return known(float(samples.samples), "as_stated", because=samples.basis)
 
 
 def goodput_of_trace(recording: Recording) -> Figure:
-    """Returns the share of a trace's time in useful steps: steps x median step time / time of the window, at most 1."""
+    """Returns the share of a trace's time in useful steps: steps x median step time / time of the window, at most 1. It
+    is unknown for fewer than MIN_STEPS_OF_GOODPUT steps."""
     steps = recording.steps
     if steps.basis == "whole":
         return unknown("no_steps")

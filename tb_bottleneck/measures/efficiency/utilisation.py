@@ -1,4 +1,5 @@
-"""How well a trace uses its device: MFU and HFU, tensor cores, multiprocessors and occupancy."""
+"""How well a trace uses its device: MFU and HFU (utilisation by the operations of the model, and by all that ran),
+tensor cores, multiprocessors and occupancy."""
 
 from collections.abc import Iterable
 
@@ -29,7 +30,8 @@ MAX_UTILISATION = 1.0
 
 
 class TypeShare(Record, frozen=True):
-    """One type of contractions: its share of the model's operations (0 to 1), and its dense peak in FLOP/s."""
+    """One number type of contractions (matrix multiplications, convolutions and attention): its share of the model's
+    operations (0 to 1), and the device's dense peak for it in FLOP/s."""
 
     dtype: str
     share: float
@@ -37,7 +39,8 @@ class TypeShare(Record, frozen=True):
 
 
 class Utilisation(Record, frozen=True):
-    """The figures of the model's operations, and the types of its contractions, the largest share first.
+    """MFU, HFU and the model's operations as figures, and the number types of its contractions, the largest share
+    first.
 
     `bf16_peak` is the device's dense peak of bf16 in FLOP/s; None if it is not known.
     """
@@ -48,8 +51,12 @@ class Utilisation(Record, frozen=True):
 
 
 class _Needed(Record, frozen=True):
-    """The model's floating-point operations in the window (`model`), and the time in ns that they (`model_ns`) and all
-    operations that ran (`hardware_ns`) need at the device's peak. `hardware_ns` is None if it is not known."""
+    """The operations of the window. `model` is the number of floating-point operations that the model needs.
+
+    `model_ns` is the time in ns that they take at the device's peak, and `hardware_ns` the time that all operations
+    that ran take at the peak; None if it is not known. `basis` is the key of the sentence that says what is known about
+    gradients.
+    """
 
     model: float
     model_ns: float
@@ -101,13 +108,15 @@ def utilisation(recording: Recording) -> Utilisation:
 
 
 def flops_of_parts(recording: Recording) -> dict[Part, float]:
-    """Returns the operations per step by part of the step, without operations whose shapes were not recorded."""
+    """Returns the number of floating-point operations per step, by part of the step. Operations without recorded shapes
+    are not counted."""
     table, steps = contractions(recording), len(recording.steps)
     return {part: float(table.flops[table.part == part].sum()) / steps for part in Part}
 
 
 def _missing(recording: Recording, table: Contractions, peaks: DensePeaks | None) -> Figure | None:
-    """Returns a figure that says why MFU is not known; None if MFU is known."""
+    """Returns a figure with the reason why MFU is not known, or None if MFU is known. `table` has the contractions of
+    the window, `peaks` the peaks of the device."""
     forward = table.part == Part.FORWARD
     if len(recording.trace.signatures) < MIN_SIGNATURES:
         return unknown("no_shapes")
@@ -129,13 +138,18 @@ def _missing(recording: Recording, table: Contractions, peaks: DensePeaks | None
 
 
 def _unknown_share(recording: Recording, table: Contractions, rows: Bools, is_known: Bools) -> float:
+    """Returns the share (0 to 1) of the contractions' time in contractions of which the operations are not known.
+    `rows` selects the contractions to consider, `is_known` those with known operations."""
     lost = int(table.time[rows & ~is_known].sum()) + unattributed_ns(recording)
     return lost / max(lost + int(table.time[rows & is_known].sum()), 1)
 
 
 def _needed(recording: Recording, table: Contractions) -> _Needed:
-    """Returns the model's operations. Gradients count as recorded, at most 2 x forward; as 2 x forward if they are
-    unknown."""
+    """Returns the operations that the model and all contractions of `table` need.
+
+    Gradients count as recorded, but at most as 2 x forward. If their operations are not known, they count as 2 x
+    forward.
+    """
     forward, gradient = table.part == Part.FORWARD, table.part == Part.GRADIENT
     with np.errstate(divide="ignore", invalid="ignore"):
         at_peak = np.where(table.peak > 0, NS_PER_S / table.peak, 0.0)
@@ -156,21 +170,23 @@ def _needed(recording: Recording, table: Contractions) -> _Needed:
 
 
 def _hardware(needed: _Needed, window: float) -> Figure:
+    """Returns HFU. `window` is the time of the window in ns."""
     if needed.hardware_ns is None:
         return unknown("backward_unknown")
     return known(needed.hardware_ns / window, "all_seen") if needed.hardware_ns <= window else unknown("impossible")
 
 
 def _has_backward(recording: Recording) -> bool:
+    """Returns True if a backward pass begins in the host's steps."""
     nodes = np.flatnonzero(is_autograd_node(recording.trace))
     start, host = recording.trace.events.start[nodes], recording.steps.host
     return bool(((start >= host[0]) & (start < host[-1])).any())
 
 
 def _fits_kernels(recording: Recording, table: Contractions) -> bool:
-    """Returns False if the operations cannot have run in the time of their kernels.
+    """Returns False if the operations cannot have run in the recorded time of their kernels.
 
-    Some recordings tie kernels to the wrong operators.
+    This occurs because some recordings assign kernels to the wrong operators.
     """
     is_known = (table.flops > 0) & (table.peak > 0)
     at_peak = (table.flops[is_known] / table.peak[is_known]).sum() * NS_PER_S
@@ -179,6 +195,7 @@ def _fits_kernels(recording: Recording, table: Contractions) -> bool:
 
 
 def _types(table: Contractions) -> Iterable[TypeShare]:
+    """Returns the number types of the model's contractions, the largest share first."""
     counted = (table.part != Part.RECOMPUTED) & (table.part != Part.OPTIMIZER) & (table.peak > 0)
     total = table.needed[counted].sum()
     found = []
@@ -196,9 +213,10 @@ _DEVICE_USE_FIELDS = ("tensor_share", "sm_efficiency", "occupancy")
 def device_use(recording: Recording) -> Figures:
     """Returns the figures tensor_share, sm_efficiency and occupancy (0 to 1) of the kernels in the window.
 
-    The definitions are those of torch-tb-profiler. SM efficiency of a kernel is min(blocks / multiprocessors, 1); of a
-    run, it is the mean of the kernels weighted by time x the share of the window with kernels. Occupancy is the mean of
-    the kernels weighted by time.
+    `tensor_share` is the share of the kernels' time in kernels that use tensor cores. The other definitions are those
+    of torch-tb-profiler. SM efficiency of a kernel is min(blocks / multiprocessors, 1); of a run, it is the mean of the
+    kernels weighted by time x the share of the window with kernels. Occupancy is the mean of the kernels weighted by
+    time.
     """
     if not recording.on_device:
         return dict.fromkeys(_DEVICE_USE_FIELDS, unknown("on_cpu"))
@@ -214,6 +232,8 @@ def device_use(recording: Recording) -> Figures:
 
 
 def _tensor_share(recording: Recording, ops: DeviceOps, length: Ints) -> Figure:
+    """Returns the figure tensor_share (see `device_use`). `ops` are the kernels of the window, and `length` their
+    durations in ns."""
     if not has_matrix_units(recording.trace):
         return unknown("no_tensor_cores")
     names = recording.trace.names
@@ -227,6 +247,8 @@ def _tensor_share(recording: Recording, ops: DeviceOps, length: Ints) -> Figure:
 
 
 def _sm_efficiency(recording: Recording, ops: DeviceOps, length: Ints) -> Figure:
+    """Returns the figure sm_efficiency (see `device_use`): as measured by the device's counters, or else as computed
+    from the numbers of blocks. `ops` are the kernels of the window, and `length` their durations in ns."""
     measured = sm_active(recording)
     if isinstance(measured, Measure):
         return known(measured.value, "counters")
@@ -243,6 +265,8 @@ def _sm_efficiency(recording: Recording, ops: DeviceOps, length: Ints) -> Figure
 
 
 def _occupancy(ops: DeviceOps, length: Ints) -> Figure:
+    """Returns the figure occupancy (see `device_use`). `ops` are the kernels of the window, and `length` their
+    durations in ns."""
     is_known = ops.occupancy > 0
     if _share(length, ~is_known) > MAX_UNKNOWN_SHARE:
         return unknown("no_occupancy")
@@ -251,6 +275,7 @@ def _occupancy(ops: DeviceOps, length: Ints) -> Figure:
 
 
 def _share(length: Ints, rows: Bools) -> float:
+    """Returns the sum of the elements of `length` that `rows` selects / the sum of all elements."""
     return float(length[rows].sum() / length.sum())
 
 

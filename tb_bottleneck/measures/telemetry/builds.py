@@ -1,4 +1,5 @@
-"""Measures of whether torch's build suits the machine: the BLAS on the CPU, and the architectures of its kernels."""
+"""Measures of whether the build of torch suits the machine: the BLAS library on the CPU, and the device architectures
+for which torch has kernels."""
 
 import re
 
@@ -11,7 +12,7 @@ _ARCHITECTURE = re.compile(r"^(?:sm|compute)_(\d{2,3})[af]?$", re.ASCII)
 
 
 def torch_blas(recording: TelemetryRecording) -> Measure | Missing:
-    """The BLAS that torch is built with, as text."""
+    """The BLAS library that torch is built with, as text."""
     return _text(recording, "torch_blas")
 
 
@@ -34,7 +35,7 @@ def numpy_blas(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def openblas_on_intel(recording: TelemetryRecording) -> Measure | Missing:
-    """1 if torch multiplies matrices with OpenBLAS on an Intel processor, where MKL is faster; else 0 (count)."""
+    """1 if torch multiplies matrices with OpenBLAS on an Intel processor, where MKL is faster; otherwise 0 (count)."""
     blas, name = torch_blas(recording), processor(recording)
     if isinstance(blas, Missing) or isinstance(name, Missing):
         return blas if isinstance(blas, Missing) else name
@@ -48,16 +49,18 @@ def device_architecture(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def newest_architecture(recording: TelemetryRecording) -> Measure | Missing:
-    """The newest architecture that torch's build has kernels for, as the text of a compute capability."""
+    """The newest architecture for which this build of torch has kernels, as a compute capability in text, such as
+    9.0."""
     newest = max(_built_for(recording), default=None)
     return Missing("torch_architectures is not among the facts of the run") if newest is None else text_measure(newest)
 
 
 def newer_than_torch(recording: TelemetryRecording) -> Measure | Missing:
-    """1 if the device's generation is newer than all that torch's build has kernels for; else 0 (count).
+    """1 if the device's generation is newer than all generations for which this build of torch has kernels; otherwise 0
+    (count).
 
-    Kernels of an older minor version run on a newer one as they are, those of an older generation do not (NVIDIA, CUDA
-    compatibility).
+    The generation is the major number of the compute capability. Kernels for an older minor number run on the device,
+    those for an older generation do not (NVIDIA, CUDA compatibility).
     """
     device, newest = device_architecture(recording), newest_architecture(recording)
     if isinstance(device, Missing) or isinstance(newest, Missing):
@@ -70,7 +73,8 @@ def newer_than_torch(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def first_torch_for_device(recording: TelemetryRecording) -> Measure | Missing:
-    """The first release of torch made for the device's generation, as text; missing unless torch is older."""
+    """The first release of torch that supports the device's generation, as text; missing unless the installed torch is
+    older."""
     device, torch = device_architecture(recording), _text(recording, "torch")
     first = next(
         (
@@ -89,7 +93,8 @@ def first_torch_for_device(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _built_for(recording: TelemetryRecording) -> list[str]:
-    """Returns a list with the newest compute capability of torch's build, such as `9.0`; empty if unknown."""
+    """Returns a list with only the newest compute capability for which this build of torch has kernels, such as `9.0`;
+    empty if it is unknown."""
     names = recording.facts.get("torch_architectures")
     matches = [_ARCHITECTURE.match(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
     found = [f"{match[1][:-1]}.{match[1][-1]}" for match in matches if match]
@@ -97,5 +102,6 @@ def _built_for(recording: TelemetryRecording) -> list[str]:
 
 
 def _text(recording: TelemetryRecording, name: str) -> Measure | Missing:
+    """Returns the fact `name` of the run as a text measure."""
     value = recording.facts.get(name)
     return text_measure(value[:200]) if isinstance(value, str) and value else Missing(f"{name} is not among the facts")

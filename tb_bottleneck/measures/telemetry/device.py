@@ -1,7 +1,7 @@
 """Measures of the device by telemetry: the units in use, the power drawn, other processes on the device, and clocks.
 
-The reasons for reduced clocks come from NVML's bit mask and counters. Only readings of a loaded device count for these
-measures: an idle device lowers its clocks by itself.
+The reasons for reduced clocks come from NVML's bit mask and counters. Only readings of a loaded device count for the
+measures of clocks, because an idle device lowers its clocks by itself.
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ _NO_SHAPES = "telemetry does not contain the shapes of operators"
 
 
 def utilisation(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which any kernel runs (share of the judged time)."""
+    """Time in which any kernel runs, of any process (share of the judged time)."""
     return recording.of_series("gpu_utilisation", "share", of_device=True)
 
 
 FEW_BYTES = 1e6
-"""A model and a batch on the device have more bytes than this, single values fewer."""
+"""A model and a batch on the device have more bytes than this, single values have fewer."""
 
 
 def bytes_in_tensors(recording: TelemetryRecording) -> Measure | Missing:
-    """Most bytes that torch's allocator had in tensors on the device."""
+    """Highest number of bytes that torch's allocator had in tensors on the device."""
     most = recording.windows.highest("memory_allocated")[1]
     if np.isnan(most).all():
         return Missing(recording.why_missing("memory_allocated"))
@@ -35,7 +35,8 @@ def bytes_in_tensors(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def own_work(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the device, on a CPU run the CPU, works for this process (share of the judged time)."""
+    """Time in which the device works for this process; on a CPU run, in which the CPU does (share of the judged
+    time)."""
     busy = 1.0 - recording.accounts.idle
     if recording.on_device:
         busy = np.maximum(busy - recording.signals.tenants, 0.0)
@@ -43,39 +44,40 @@ def own_work(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def bandwidth_used(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean memory bandwidth in use (share of the peak)."""
+    """Mean memory bandwidth in use (share of the device's peak)."""
     return _counter(recording, "dram_activity")
 
 
 def tensor_cores_used(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean time in which the tensor cores work (share)."""
+    """Mean time in which the tensor cores work (share of the judged time)."""
     return _counter(recording, "tensor_activity")
 
 
 def fp32_used(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean time in which the fp32 units work (share)."""
+    """Mean time in which the fp32 units work (share of the judged time)."""
     return _counter(recording, "fp32_activity")
 
 
 def multiprocessors_used(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean time in which a multiprocessor has a warp, over all multiprocessors (share)."""
+    """Time in which a multiprocessor has a warp, as the mean of all multiprocessors (share of the judged time)."""
     return _counter(recording, "sm_activity")
 
 
 def mean_power_share(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean power drawn (share of the limit in force)."""
+    """Mean power drawn (share of the power limit in force)."""
     power, limit = (recording.windows.mean(name, of_device=True) for name in ("power", "power_limit"))
     with np.errstate(invalid="ignore", divide="ignore"):
         return recording.mean(power / limit, "share", recording.why_missing("power"))
 
 
 def memory_accessed(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean time in which device memory is accessed (share)."""
+    """Mean time in which device memory is accessed (share of the judged time)."""
     return recording.of_series("memory_utilisation", "share", of_device=True)
 
 
 def bound_known(recording: TelemetryRecording) -> Measure | Missing:
-    """Part of the device's work for this process whose limit the counters show (share of this work)."""
+    """Part of the device's work for this process of which the counters show the limit: arithmetic, bandwidth, or
+    kernels that are too small (share of this work). Missing if the part is less than half."""
     work = own_work(recording)
     if isinstance(work, Missing):
         return work
@@ -87,7 +89,7 @@ def bound_known(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def bound_source(recording: TelemetryRecording) -> Measure | Missing:
-    """The counters that show the limit of the device's work, as text."""
+    """The counters that show what limits the device's work, as text."""
     by_counters = "the device's profiling counters"
     return text_measure(by_counters if recording.bounds.counters else "power and memory activity (a rough estimate)")
 
@@ -98,7 +100,7 @@ def other_processes(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def other_processes_utilisation(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean time in which kernels of other processes run (share)."""
+    """Mean time in which kernels of other processes run (share of the judged time)."""
     return recording.of_series("other_processes_utilisation", "share", of_device=True)
 
 
@@ -108,6 +110,7 @@ def process_cores(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _counter(recording: TelemetryRecording, name: str) -> Measure | Missing:
+    """Returns the mean of the profiling counter `name`, a share."""
     value = recording.of_series(name, "share", of_device=True)
     return Missing(value.because + _COUNTERS) if isinstance(value, Missing) else value
 
@@ -123,6 +126,7 @@ LOADED_FOR_CLOCKS = 0.50
 
 @dataclass(frozen=True)
 class _Clocks:
+    """What the clocks of the device show, one element per window."""
     loaded: Floats  # windows in which the device is loaded: 1, else 0
     slow: Floats  # 1 - clock / highest clock
     hot: Floats  # part of the window in which heat reduces the clocks
@@ -131,27 +135,29 @@ class _Clocks:
 
 
 def clock_reduction(recording: TelemetryRecording) -> Measure | Missing:
-    """While loaded: mean distance of the clock from the highest clock (share of the highest clock)."""
+    """While the device is loaded: mean of 1 - clock / highest clock (share of the highest clock)."""
     return _while_loaded(recording, _clocks(recording).slow, "sm_clock")
 
 
 def heat_throttled(recording: TelemetryRecording) -> Measure | Missing:
-    """While loaded: part of the time in which heat reduces the clocks (share)."""
+    """While the device is loaded: part of the time in which heat reduces the clocks (share of the loaded time)."""
     return _while_loaded(recording, _clocks(recording).hot, "clock_event_reasons")
 
 
 def power_capped(recording: TelemetryRecording) -> Measure | Missing:
-    """While loaded: part of the time in which the power limit reduces the clocks (share)."""
+    """While the device is loaded: part of the time in which the power limit reduces the clocks (share of the loaded
+    time)."""
     return _while_loaded(recording, _clocks(recording).capped, "clock_event_reasons")
 
 
 def power_braked(recording: TelemetryRecording) -> Measure | Missing:
-    """While loaded: part of the time in which an external power brake reduces the clocks (share)."""
+    """While the device is loaded: part of the time in which an external power brake reduces the clocks (share of the
+    loaded time)."""
     return _while_loaded(recording, _clocks(recording).braked, "clock_event_reasons")
 
 
 def loaded_power_share(recording: TelemetryRecording) -> Measure | Missing:
-    """While loaded: mean power drawn (share of the limit in force)."""
+    """While the device is loaded: mean power drawn (share of the power limit in force)."""
     power, limit = (recording.windows.mean(name, of_device=True) for name in ("power", "power_limit"))
     with np.errstate(invalid="ignore", divide="ignore"):
         return _while_loaded(recording, power / limit, "power")
@@ -166,7 +172,7 @@ def power_limit_of_default(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def highest_temperature(recording: TelemetryRecording) -> Measure | Missing:
-    """The highest temperature in the judged time, as a text, for example "83 °C"."""
+    """The highest temperature in the judged time, as text, for example "83 °C"."""
     _, values = recording.windows.readings("temperature", of_device=True)
     if not len(values):
         return Missing(recording.why_missing("temperature"))
@@ -174,39 +180,42 @@ def highest_temperature(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def time_lost_to_heat(recording: TelemetryRecording) -> Measure | Missing:
-    """Time that the device's work for this process would save at the highest clock while heat slows the device.
-
-    Share of the judged time.
-    """
+    """Time that the device's work would save if it ran at the highest clock where heat reduces the clock (share of the
+    judged time)."""
     return _lost(recording, _clocks(recording).hot)
 
 
 def time_lost_to_power(recording: TelemetryRecording) -> Measure | Missing:
-    """Time that the device's work would save at the highest clock while the power limit or a power brake slows it.
-
-    Share of the judged time.
-    """
+    """Time that the device's work would save if it ran at the highest clock where the power limit or a power brake
+    reduces the clock (share of the judged time)."""
     clocks = _clocks(recording)
     return _lost(recording, np.fmax(clocks.capped, clocks.braked))
 
 
 def throttling_loss_by_window(recording: TelemetryRecording) -> Floats:
-    """Returns the share of each window that is lost to heat or a power brake; a power cap is not included."""
+    """Returns for each window the share (0 to 1) that the device's work would save at the highest clock, where heat or
+    a power brake reduces the clock. The power limit is not included, since large boards normally run large products at
+    the limit."""
     clocks = _clocks(recording)
     return np.nan_to_num(_work(recording, clocks) * clocks.slow * np.minimum(np.fmax(clocks.hot, clocks.braked), 1.0))
 
 
 def _lost(recording: TelemetryRecording, when: Floats) -> Measure | Missing:
+    """Returns the time that the device's work would save at the highest clock. `when` has for each window the part in
+    which the clock is reduced for the reason in question."""
     clocks = _clocks(recording)
     lost = _work(recording, clocks) * clocks.slow * np.minimum(when, 1.0)
     return recording.mean(lost, "share", recording.why_missing("sm_clock"))
 
 
 def _work(recording: TelemetryRecording, clocks: _Clocks) -> Floats:
+    """Returns for each window the share in which the device works; 0 for windows in which it is not loaded."""
     return np.asarray(np.nan_to_num(1.0 - recording.accounts.idle) * clocks.loaded)
 
 
 def _while_loaded(recording: TelemetryRecording, values: Floats, name: str) -> Measure | Missing:
+    """Returns the mean of `values` (one per window) over the windows in which the device is loaded. `name` is the
+    series that is needed, for the text if it is missing."""
     loaded = _clocks(recording).loaded > 0
     if not loaded.any():
         return Missing("the device was never busy for half of the time, and only its clocks under load count")
@@ -214,6 +223,7 @@ def _while_loaded(recording: TelemetryRecording, values: Floats, name: str) -> M
 
 
 def _clocks(recording: TelemetryRecording) -> _Clocks:
+    """Returns what the clocks of the device show in each window."""
     windows = recording.windows
     loaded = (np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED_FOR_CLOCKS).astype(float)
     clock, highest = (windows.mean(name, of_device=True) for name in ("sm_clock", "sm_clock_max"))
@@ -228,7 +238,8 @@ def _clocks(recording: TelemetryRecording) -> _Clocks:
 
 
 def _part_with(recording: TelemetryRecording, mask: int) -> Floats:
-    """Returns the part of each window's readings with a reason in `mask`, without readings of an idle device."""
+    """Returns for each window the part (0 to 1) of its readings that have a reason in the bit mask `mask`. Readings of
+    an idle device are left out; NaN if a window has no others."""
     when, values = recording.windows.readings("clock_event_reasons", of_device=True)
     reasons = values.astype(np.int64)
     busy = (reasons & IDLE) == 0

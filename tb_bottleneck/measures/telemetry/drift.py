@@ -21,22 +21,23 @@ from tb_bottleneck.measures.telemetry.recoverable import core_wait_by_window
 from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 
 GROWS = 1.3
-"""Step time in the last third / in the first third of the run from which growth is reported, and the monitor records
-again."""
+"""Factor from which growth is reported, and the monitor records again: step time in the last third of the run / in the
+first third."""
 PARTS = 12
 MIN_STEPS_PER_PART = 5
 RISING = 0.6
-"""Kendall's rank correlation of time and part. Twelve parts without a trend reach it in one of 200 runs (tau = 0.6,
-n = 12: p = 0.006, Kendall 1938)."""
+"""Kendall's rank correlation of the number of a part and its step time, from which the times rise. Twelve parts without
+a trend reach it in one of 200 runs (tau = 0.6, n = 12: p = 0.006, Kendall 1938)."""
 MIN_SIDE = 2
-"""Fewest parts on each side of a jump: one part alone may be slow by chance."""
+"""Fewest parts before and after a jump of the step time: a single part may be slow by chance."""
 AT_ONCE = 0.6
-"""If this part of the growth is between two neighbouring parts, the growth is a jump."""
+"""If at least this share of the growth is between two neighbouring parts, the growth is a jump."""
 SAME_GROWTH = 1.15
 """Values that grow by a smaller factor are not reported as growing."""
 OF_GROWTH = 0.1
 MIN_PART, MIN_PARTS = 0.1, 3
-"""A growth is common if at least MIN_PARTS parts, each at least the share MIN_PART of the step, have it. A choice."""
+"""The growth of at least MIN_PARTS parts of the step, each of at least the share MIN_PART of the step, can be a common
+factor of the machine. Both are choices."""
 MIN_EPOCHS, MIN_EPOCH_ROWS, MOST_EPOCHS = 3, 12, 0.8
 _TIMES = {
     "loader_wait": "wait for a batch",
@@ -52,7 +53,7 @@ _SERIES = {"process_memory": "memory of the process", "memory_used": "device mem
 
 class Drift(Record, frozen=True, eq=False):
     """A growth of the step time. `first` and `last` are the median step times (ns) in the first and the last third of
-    the run. `jump` is the step at which the time jumps, or None if the time grows gradually."""
+    the run. `jump` is the number of the step at which the time jumps, or None if the time grows gradually."""
 
     first: float
     last: float
@@ -67,7 +68,8 @@ class Drift(Record, frozen=True, eq=False):
 
 
 def drift_of(recording: TelemetryRecording) -> Drift | None:
-    """Returns the growth over the run; None without growth, with too few steps, or if only the batches grow."""
+    """Returns the growth of the step time over the run. Returns None if there is no growth, if there are too few steps,
+    or if only the batches become larger."""
     times, count, number, wall = _steps(recording)
     if len(times) < PARTS:
         return None
@@ -92,7 +94,7 @@ def drift_of(recording: TelemetryRecording) -> Drift | None:
 
 
 def growth_cost(recording: TelemetryRecording) -> Measure | Missing:
-    """Time by which steps exceed the median time of the first twelfth of all steps (share of the judged time)."""
+    """Time by which steps exceed the median of the first twelfth of all steps (share of the judged time)."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -117,7 +119,8 @@ def drift_shape(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def growing_parts(recording: TelemetryRecording) -> Measure | Missing:
-    """Parts of the step and memory that grow with the step time, with values in the first and last third, as text."""
+    """The parts of the step, and the memory, that grow together with the step time; each with its values in the first
+    and last third, as text."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -134,14 +137,16 @@ def samples_over_run(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def largest_growth(recording: TelemetryRecording) -> Measure | Missing:
-    """The part of the step that grows most, as text: the name of a step column, or "outside" of all of them."""
+    """The part of the step that grows most, as text: the name of a timed part, or "outside" for the time outside of all
+    timed parts."""
     changes = {name: after - before for name, (before, after) in _part_times(recording).items()}
     largest = max(changes, key=lambda name: changes[name], default="")
     return text_measure(largest) if largest else Missing("the parts of the step were not recorded")
 
 
 def growth_within_epochs(recording: TelemetryRecording) -> Measure | Missing:
-    """Median step time in the last third / in the first third of an epoch: the median over the epochs (count)."""
+    """Median step time in the last third of an epoch / in its first third, as the median of all epochs (count). Missing
+    unless most epochs show a growth."""
     begun, rows, _ = recording.windows.highest("epoch_start")
     times, count, number, _ = _steps(recording)
     starts = begun[np.nan_to_num(rows) > 0]
@@ -162,7 +167,8 @@ def growth_within_epochs(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _steps(recording: TelemetryRecording) -> tuple[Floats, Times, Times, Floats]:
-    """Returns per row of judged steps: time of a step without irregular parts, number of steps, step number, wall time.
+    """Returns four arrays with one element per row of judged steps (a row is one step, or the mean of several steps):
+    mean time of a step without irregular parts, number of steps in the row, mean step number, mean wall time of a step.
 
     Times are in ns.
     """
@@ -175,13 +181,15 @@ def _steps(recording: TelemetryRecording) -> tuple[Floats, Times, Times, Floats]
 
 
 def _parts(weight: Floats | Times, parts: int) -> Times:
-    """Returns for each row the number of its part, 0 to `parts` - 1. Parts have about equal sums of `weight`."""
+    """Returns for each row the index of its part, from 0 to `parts` - 1. Rows are in order; all parts have about the
+    same sum of `weight`."""
     middle = np.cumsum(weight) - weight / 2
     return np.asarray(np.minimum(middle * parts / max(weight.sum(), 1), parts - 1), np.int64)
 
 
 def _common_growth(recording: TelemetryRecording) -> float:
-    """Returns the factor, at least 1, by which all parts of the step grow. Small parts are ignored."""
+    """Returns the factor, at least 1, by which all parts of the step grow at least. Parts smaller than MIN_PART of the
+    step are ignored. Returns 1 if fewer than MIN_PARTS parts remain."""
     parts = _part_times(recording).values()
     least = MIN_PART * sum(before for before, _ in parts)
     growth = [after / before for before, after in parts if before >= least and before > 0]
@@ -189,8 +197,8 @@ def _common_growth(recording: TelemetryRecording) -> float:
 
 
 def _rises(values: Floats) -> bool:
-    """Returns True if the values tend to rise (Kendall's tau), or if they can be split so that all later values exceed
-    all earlier ones."""
+    """Returns True if `values`, which are in order of time, tend to rise (Kendall's tau of at least RISING), or if all
+    values after some position exceed all values before it."""
     later, earlier = np.triu_indices(len(values), 1)[::-1]
     if np.sign(values[later] - values[earlier]).mean() >= RISING:  # Kendall's tau
         return True
@@ -199,7 +207,8 @@ def _rises(values: Floats) -> bool:
 
 
 def _thirds(recording: TelemetryRecording, column: str) -> tuple[float, float] | None:
-    """Returns the means of a step column over the first and the last third of the steps, or None."""
+    """Returns the means of the step column `column` in the first and the last third of the run, or None if one is not
+    known."""
     _, _, mean = recording.windows.highest(column)
     count = recording.windows.counts_of_steps
     if not len(count):
@@ -214,9 +223,10 @@ def _thirds(recording: TelemetryRecording, column: str) -> tuple[float, float] |
 
 
 def _part_times(recording: TelemetryRecording) -> dict[str, tuple[float, float]]:
-    """Returns the mean time (ns) in the first and in the last third, by timed part of the step.
+    """Returns name of a timed part of the step -> (mean time in the first third of the run, mean time in the last
+    third), in ns.
 
-    If all phases were timed, "outside" is the time of the step outside of them.
+    If all phases were timed, the part "outside" is the time of the step outside of them.
     """
     known = {name: _thirds(recording, name) for name in ("loader_wait", "transfer", *PHASES)}
     found = {name: both for name, both in known.items() if both is not None}
@@ -230,6 +240,7 @@ def _part_times(recording: TelemetryRecording) -> dict[str, tuple[float, float]]
 
 
 def _growing_times(recording: TelemetryRecording, drift: Drift) -> Iterator[str]:
+    """Yields a text for each part of the step that has at least OF_GROWTH of the growth, the largest growth first."""
     parts = _part_times(recording)
     for name in sorted(parts, key=lambda name: parts[name][0] - parts[name][1]):
         before, after = parts[name]
@@ -238,6 +249,7 @@ def _growing_times(recording: TelemetryRecording, drift: Drift) -> Iterator[str]
 
 
 def _growing_series(recording: TelemetryRecording) -> Iterator[str]:
+    """Yields a text for each series of memory that grows at least by the factor SAME_GROWTH."""
     for name, said in _SERIES.items():
         values = recording.windows.readings(name, of_device=name == "memory_used")[1]
         third = len(values) // 3

@@ -1,6 +1,6 @@
-"""The figures of efficiency that telemetry gives, such as the energy of a step and the share of useful steps.
+"""The figures of efficiency that telemetry gives, such as the energy of a step and the share of time in useful steps.
 
-Figures that need the operations of a step (MFU, HFU) are not known from telemetry.
+Figures that need the number of operations of a step (MFU, HFU) are not known from telemetry.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ MIN_TIME_NS = 5 * NS_PER_S
 
 
 def joules_per_step(recording: TelemetryRecording) -> Figure:
-    """Returns the energy per step in J of the GPU that this process trains on, including the time between steps.
+    """Returns the energy per step in J of the GPU on which this process trains, including the time between steps.
 
     The energy comes from the energy counter of the board, otherwise from its sampled power. The counter is refreshed
     every 20 to 100 ms, so the energy of many steps is divided by their number. Sampled power misses most of the time on
@@ -38,7 +38,9 @@ def joules_per_step(recording: TelemetryRecording) -> Figure:
 
 
 def _per_step(recording: TelemetryRecording, joules: Floats, basis: str) -> Figure | None:
-    """Returns energy / steps of the windows with a value in `joules`; None if they are too short or have no steps."""
+    """Returns the energy per step in J. `joules` has the energy of each window; NaN if it is not known. Returns None if
+    the windows with a value are shorter than MIN_TIME_NS in total or have no steps. `basis` is the key of the sentence
+    about the source."""
     is_known = ~np.isnan(joules)
     steps, time = recording.windows.steps[is_known].sum(), is_known.sum() * recording.windows.grid.width
     if not steps or time < MIN_TIME_NS or not joules[is_known].sum() > 0:
@@ -51,8 +53,8 @@ def goodput(recording: TelemetryRecording) -> Figure:
 
         goodput = steps x median step time / time from the first step's start to the last step's end
 
-    All steps count, because nothing shows that one was lost. The median is taken over the judged steps, which exclude
-    warm-up and profiled steps. Time before the first step, such as imports, is not included. Google's
+    All steps count, because nothing shows that a step had to be repeated. The median is taken over the judged steps,
+    which exclude warm-up and profiled steps. Time before the first step, such as imports, is not included. Google's
     ml-goodput-measurement also divides productive time by elapsed time, and subtracts steps repeated after a restart.
     """
     steps = recording.telemetry.steps
@@ -73,7 +75,8 @@ _OF_A_TRACE = ("tensor_share", "occupancy", "tokens_per_step")
 
 
 def telemetry_figures(recording: TelemetryRecording) -> Figures:
-    """Returns the figures of efficiency by name. Those that telemetry cannot give have the value None and a reason."""
+    """Returns the figures of efficiency by name. For those that telemetry cannot give, the value is None and the text
+    is the reason."""
     return {
         **dict.fromkeys(_OF_THE_OPERATIONS, unknown("telemetry_only")),
         **dict.fromkeys(_OF_A_TRACE, unknown("needs_trace")),
@@ -85,6 +88,7 @@ def telemetry_figures(recording: TelemetryRecording) -> Figures:
 
 
 def _figure(measure: Measure | Missing, basis: str) -> Figure:
+    """Returns `measure` as a figure. `basis` is the key of the sentence about its source."""
     if isinstance(measure, Missing):
         return unknown("as_stated", because=measure.because)
     return known(measure.value, basis)

@@ -1,7 +1,8 @@
 """Measures of the input pipeline by telemetry: the wait in the loader, worker processes, cores and storage.
 
-For workers, cores and storage, windows are weighted by the time in which the device waits for data, which is often
-concentrated in one phase of a long run. The monitor samples the stages of making a batch in the loader's workers.
+Measures of workers, cores and storage are means in which each window is weighted by its time in which the device waits
+for data. This time is often concentrated in one phase of a long run. The monitor samples the stages of making a batch
+in the loader's workers.
 """
 
 import math
@@ -13,11 +14,11 @@ from tb_bottleneck.base.units import share_text
 from tb_bottleneck.measures.input_stages import sampled_work, stage_text
 
 MOST_PER_CORE = 8
-"""Most workers per core that are advised: workers that wait can share a core. A choice."""
+"""Highest number of workers per core that is advised. Workers that wait can share a core. A choice."""
 
 
 def slowest_stage(recording: TelemetryRecording) -> Measure | Missing:
-    """The stage of making a batch with the most time, and its share of the time, as text."""
+    """The stage of making a batch that takes the most time, and its share of the time of all stages, as text."""
     work = sampled_work(recording.facts)
     if isinstance(work, Missing):
         return work
@@ -25,7 +26,7 @@ def slowest_stage(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def time_per_batch(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which one worker makes a batch (ns)."""
+    """Mean time (ns) that one worker takes to make a batch."""
     work = sampled_work(recording.facts)
     if isinstance(work, Missing) or work.batch_ns is None:
         return work if isinstance(work, Missing) else Missing("the number of batches is not known")
@@ -41,7 +42,7 @@ def workers_ahead(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers that would make batches as fast as a step without waiting uses them (count).
+    """Number of workers that would make batches as fast as a step without the wait for batches uses them (count).
 
     Missing if there would be more than MOST_PER_CORE workers per core.
     """
@@ -52,7 +53,8 @@ def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def processes_that_keep_up(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers that would make batches as fast as a step without waiting uses them, with any number of cores (count).
+    """Number of workers that would make batches as fast as a step without the wait for batches uses them, regardless of
+    the number of cores (count).
 
     Time in which one worker makes a batch / time of the step without the wait for batches, rounded up.
     """
@@ -65,17 +67,18 @@ def processes_that_keep_up(recording: TelemetryRecording) -> Measure | Missing:
 
 
 DEFAULT_WORKERS = 4
-"""Workers to begin with if the loader has none: half of the eight that the sweep tries by default."""
+"""Number of workers to begin with if the loader has none: half of the eight that the sweep tries by default."""
 
 MORE_WORKERS = 2
 """Factor for the number of workers: twice as many workers halve a wait that too few workers cause."""
 
 WAITING_WORKERS_PER_CORE = 4
-"""Workers that mostly wait and can share a core: a choice that assumes that each works a quarter of the time."""
+"""Number of workers per core that is advised if the workers mostly wait. A choice that assumes that each worker
+computes for a quarter of the time."""
 
 
 def loader_wait_time(recording: TelemetryRecording) -> Measure | Missing:
-    """Host time in the loader's iterator per step (ns)."""
+    """Time per step (ns) that the training thread spends in the loader's iterator."""
     return recording.per_step("loader_wait", "ns")
 
 
@@ -92,12 +95,12 @@ def device_idle(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def live_workers(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean number of live worker processes of the loader (count)."""
+    """Mean number of live worker processes of the loader while the device waits for data (count)."""
     return while_starved(recording, "worker_count", "count")
 
 
 def worker_busy(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean use of a core by one worker (share of a core)."""
+    """Mean use of a core by one worker while the device waits for data (share of a core)."""
     cores, count = while_starved(recording, "worker_cores", "count"), live_workers(recording)
     if isinstance(cores, Missing):
         return cores
@@ -107,7 +110,7 @@ def worker_busy(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def cores_busy(recording: TelemetryRecording) -> Measure | Missing:
-    """Mean number of busy cores (share of the cores that this process may use)."""
+    """Mean number of busy cores while the device waits for data (share of the cores that this process may use)."""
     busy, usable = while_starved(recording, "cpu_busy_cores", "count"), cores_usable(recording)
     if isinstance(busy, Missing) or isinstance(usable, Missing):
         return busy if isinstance(busy, Missing) else usable
@@ -115,7 +118,8 @@ def cores_busy(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def cores_of_others(recording: TelemetryRecording) -> Measure | Missing:
-    """Cores that other processes than this one and its workers use (share of the cores that this process may use)."""
+    """Cores used by processes other than this one and its workers while the device waits for data (share of the cores
+    that this process may use)."""
     busy, usable = while_starved(recording, "cpu_busy_cores", "count"), cores_usable(recording)
     own, workers = own_cores_while_loading(recording), while_starved(recording, "worker_cores", "count")
     if isinstance(busy, Missing) or isinstance(usable, Missing):
@@ -136,12 +140,12 @@ def cores_usable(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def storage_pressure(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which some thread waits for storage: PSI some (share)."""
+    """Time in which some thread waits for storage while the device waits for data: PSI some (share of that time)."""
     return while_starved(recording, "io_pressure", "share")
 
 
 def disk_busy(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the busiest block device has a request (share)."""
+    """Time in which the busiest block device has a request while the device waits for data (share of that time)."""
     return while_starved(recording, "disk_busy", "share")
 
 
@@ -151,7 +155,7 @@ def own_cores_while_loading(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def utilisation_deviation(recording: TelemetryRecording) -> Measure | Missing:
-    """Fluctuation of the device's utilisation: standard deviation of its readings (share)."""
+    """Standard deviation of the readings of the device's utilisation, which shows how much it fluctuates (share)."""
     _, values = recording.windows.readings("gpu_utilisation", of_device=True)
     if len(values) < 2:
         return Missing(recording.why_missing("gpu_utilisation"))
@@ -159,19 +163,22 @@ def utilisation_deviation(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def worker_count_to_try(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers to try next (count), at most the cores that this process may use.
+    """Number of workers to try next (count), at most the cores that this process may use.
 
-    The number that keeps up with the device if the work on a batch was sampled; otherwise twice the present number.
+    If the time of making a batch was sampled, this is the number that keeps up with the device; otherwise twice the
+    present number, or DEFAULT_WORKERS without workers.
     """
     return _workers_to_try(recording, per_core=1)
 
 
 def waiting_workers_to_try(recording: TelemetryRecording) -> Measure | Missing:
-    """Workers to try next if workers mostly wait (count): at most WAITING_WORKERS_PER_CORE per core."""
+    """Number of workers to try next if the workers mostly wait (count), at most WAITING_WORKERS_PER_CORE per core."""
     return _workers_to_try(recording, WAITING_WORKERS_PER_CORE)
 
 
 def _workers_to_try(recording: TelemetryRecording, per_core: int) -> Measure | Missing:
+    """Returns the number of workers to try next, at most `per_core` per core. Missing if the loader already has as
+    many."""
     workers, cores = configured_workers(recording), cores_usable(recording)
     needed = processes_that_keep_up(recording)
     wanted = MORE_WORKERS * workers if workers else DEFAULT_WORKERS
@@ -184,7 +191,8 @@ def _workers_to_try(recording: TelemetryRecording, per_core: int) -> Measure | M
 
 
 def workers_beside_main(recording: TelemetryRecording) -> Measure | Missing:
-    """Number of workers that leaves one core to the training process (count); missing if no worker need be removed."""
+    """Largest number of workers that leaves one core to the training process (count). Missing if the loader does not
+    have more workers than that."""
     cores = cores_usable(recording)
     if isinstance(cores, Missing) or cores.value < 2 or not configured_workers(recording):
         return Missing("no worker can be saved")
@@ -195,14 +203,14 @@ def workers_beside_main(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def workers_now(recording: TelemetryRecording) -> Measure | Missing:
-    """The loader's num_workers (count): as it was configured, or the workers that are alive."""
+    """The loader's num_workers as configured, or else the mean number of live workers (count)."""
     if recording.fact("workers") is None and isinstance(live_workers(recording), Missing):
         return Missing("the number of workers is not among the facts of the run")
     return Measure(float(configured_workers(recording)), "count", source=EVIDENCE_SOURCE)
 
 
 def worker_start(recording: TelemetryRecording) -> Measure | Missing:
-    """How worker processes are started, and whether they outlive an epoch, as text."""
+    """How worker processes are started, and whether they are used for several epochs, as text."""
     persistent, method = recording.facts.get("persistent_workers"), recording.facts.get("worker_start")
     if not isinstance(persistent, bool):
         return Missing("the loader's persistent_workers is not among the facts of the run")
@@ -211,13 +219,13 @@ def worker_start(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def operating_system(recording: TelemetryRecording) -> Measure | Missing:
-    """The operating system, as text, if it is Windows: there, workers are spawned."""
+    """The text "Windows" if the training runs on Windows, where workers are spawned; otherwise missing."""
     known = recording.facts.get("os") == "Windows"
     return text_measure("Windows") if known else Missing("not known to be Windows")
 
 
 def workers_restart(recording: TelemetryRecording) -> Measure | Missing:
-    """1 if each epoch starts new workers, 0 if workers outlive an epoch or there are no workers (count)."""
+    """1 if each epoch starts new workers; 0 if workers are used for several epochs or there are no workers (count)."""
     persistent = recording.facts.get("persistent_workers")
     if not isinstance(persistent, bool):
         return Missing("the loader's persistent_workers is not among the facts of the run")
@@ -233,5 +241,6 @@ def configured_workers(recording: TelemetryRecording) -> int:
 
 
 def while_starved(recording: TelemetryRecording, name: str, unit: str) -> Measure | Missing:
-    """Returns the mean of the series `name` over the time in which the device waits for data."""
+    """Returns the mean of the series `name` over the time in which the device waits for data. `unit` is the unit of the
+    series."""
     return recording.while_starved(recording.windows.mean(name), unit, recording.why_missing(name))

@@ -17,22 +17,22 @@ from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 
 
 def checkpoint_time(recording: TelemetryRecording) -> Measure | Missing:
-    """Host time in writing checkpoints per step (ns)."""
+    """Host time per step spent writing checkpoints (ns)."""
     return recording.per_step("checkpoint", "ns")
 
 
 def logging_time(recording: TelemetryRecording) -> Measure | Missing:
-    """Host time in TensorBoard's writer per step (ns)."""
+    """Host time per step spent in TensorBoard's writer (ns)."""
     return recording.per_step("logging", "ns")
 
 
 def collection_time(recording: TelemetryRecording) -> Measure | Missing:
-    """Host time in Python's garbage collector per step (ns)."""
+    """Host time per step spent in Python's garbage collector (ns)."""
     return recording.per_step("garbage_collection", "ns")
 
 
 def evaluation_time(recording: TelemetryRecording) -> Measure | Missing:
-    """Host time in evaluation per step (ns)."""
+    """Host time per step spent in evaluation (ns)."""
     return recording.per_step("evaluation", "ns")
 
 
@@ -47,7 +47,8 @@ def steps_with_logging(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def recorded_interruptions(recording: TelemetryRecording) -> Measure | Missing:
-    """Time of interruptions of known kinds (share of the judged time), at most the share of the regime interruption."""
+    """Time of interruptions of the kinds that the monitor times (share of the judged time), at most the share of the
+    regime `interruption`."""
     parts = [recording.per_step(name, "ns") for name in INTERRUPTIONS]
     known = [part.value for part in parts if isinstance(part, Measure)]
     wall = recording.per_step("wall", "ns")
@@ -60,7 +61,7 @@ def recorded_interruptions(recording: TelemetryRecording) -> Measure | Missing:
 def _steps_with(recording: TelemetryRecording, column: str) -> Measure | Missing:
     """Returns the share of the steps in which the time in `column` is not 0.
 
-    A row may hold several steps and only their mean: then each affected step is assumed to take the usual time.
+    A row may have several steps and only their mean. In this case each affected step is assumed to take the usual time.
     """
     _, longest, mean = recording.windows.highest(column)
     known = ~np.isnan(longest)
@@ -74,22 +75,22 @@ def _steps_with(recording: TelemetryRecording, column: str) -> Measure | Missing
 
 
 BEYOND_ROUNDS = 1.5
-"""With too few workers, a long wait comes once per round of workers. Long waits that are more than this many rounds
-apart have another reason."""
+"""With too few workers, a long wait comes once per round, in which each worker makes one batch. Long waits that are
+more than this number of rounds apart have another reason."""
 
 
 PREFETCH_FACTOR = 2
-"""Batches per worker in the queue, by default (pytorch docs, torch.utils.data.DataLoader)."""
+"""Number of batches per worker in the queue, by default (pytorch docs, torch.utils.data.DataLoader)."""
 
 
 def epoch_start_wait(recording: TelemetryRecording) -> Measure | Missing:
     """Part of the loader's wait that is at the starts of epochs (share of the wait).
 
-    This part is the wait until the workers of the last epoch have ended, the wait for the first batch, and the wait
-    beyond the usual until the queue is full:
+    This part has three waits: until the workers of the last epoch have ended; for the first batch; and, until the queue
+    is full, the time by which each wait for a batch exceeds the usual wait:
 
-        step of the epoch     last | first            second ...          usual
-        wait for a batch        w  | end  start make   w  w  w  w           w
+            step of the epoch     last | first            second ...          usual
+            wait for a batch        w  | end  start make   w  w  w  w           w
 
     Without persistent_workers, the workers end with the last batch of an epoch, new workers start with the next epoch,
     and their queues are empty at first. The three waits are the cost of this restart.
@@ -134,7 +135,7 @@ def epoch_length(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def time_to_first_step(recording: TelemetryRecording) -> Measure | Missing:
-    """Time from the first reading of the monitor to the end of the first step (ns)."""
+    """Time from the first reading of the monitor to the end of the first recorded step (ns)."""
     telemetry = recording.telemetry
     began = min((int(rows.end[0]) for rows in telemetry.series.values() if len(rows)), default=None)
     if began is None or not len(telemetry.steps):
@@ -143,13 +144,14 @@ def time_to_first_step(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _epochs_begun(recording: TelemetryRecording) -> Times | None:
-    """Returns the numbers of the steps that begin an epoch; None if the starts of epochs were not recorded."""
+    """Returns the numbers of the steps with which epochs begin; None if the starts of epochs were not recorded."""
     number, longest, _ = recording.windows.highest("epoch_start")
     return None if np.isnan(longest).all() else number[np.nan_to_num(longest) > 0]
 
 
 def _waits_at(begun: Times, recording: TelemetryRecording) -> float:
-    """Returns the total time (ns) of the waits at the starts of epochs, which begin at the steps `begun`."""
+    """Returns the total time (ns) of the waits at the starts of epochs (see `epoch_start_wait`). `begun` has the
+    numbers of the steps with which epochs begin."""
     number, _, mean = recording.windows.highest("loader_wait")
     waits, count = np.nan_to_num(mean), recording.windows.counts_of_steps
     since = number - begun[np.maximum(np.searchsorted(begun, number, side="right") - 1, 0)] if len(begun) else number
@@ -163,8 +165,8 @@ def _waits_at(begun: Times, recording: TelemetryRecording) -> float:
 
 
 def _long_waits(recording: TelemetryRecording) -> tuple[Times, Floats]:
-    """Returns the numbers of the steps that wait much longer than usual for a batch, and by how many ns they wait
-    longer."""
+    """Returns two arrays about the steps that wait much longer than usual for a batch: their numbers, and the time in
+    ns by which each wait exceeds the usual wait."""
     number, longest, mean = recording.windows.highest("loader_wait")
     is_known = ~np.isnan(longest)
     if not is_known.any():

@@ -1,4 +1,8 @@
-"""The recoverable time of each regime in each window, the unexplained time, and the waits for cores."""
+"""The recoverable time of each regime in each window, the unexplained time, and the waits for cores.
+
+The recoverable time is the time that a fix could save at most. A window is one of the equal intervals into which the
+judged time is divided.
+"""
 
 from dataclasses import dataclass
 
@@ -15,28 +19,29 @@ from tb_bottleneck.measures.telemetry.storage import workers_queue
 from tb_bottleneck.telemetry.bounded_columns import Floats
 
 ALWAYS_RUNNABLE = 0.9
-"""If the process runs or waits for a core for less than this share of the time, it also sleeps (1 without noise). Then
-its wait cannot be estimated from the machine's run queue, since the scheduler prefers threads that slept."""
+"""If the process runs or waits for a core for less than this share of the time, it also sleeps (the share would be 1
+without noise). In this case its wait cannot be estimated from the machine's run queue, since the scheduler prefers
+threads that slept."""
 
 
 def core_wait(recording: TelemetryRecording) -> Measure | Missing:
     """Time in which the main thread of the process is runnable and waits for a core (share of the judged time).
 
-    Threads of one operator wait for one another. So waits of the other threads may cost the process more time.
+    Threads of one operator wait for one another, so waits of the other threads may cost the process more time.
 
     The scheduler counts the time in which a thread is runnable while another thread uses the core. Without this count,
-    the time is estimated: a thread that shares a core fairly with q - 1 others waits q - 1 times as long as it runs.
-    In tests with loops of 2 to 100 ms of work and 0 to 100 ms of sleep, on a machine with 2.0 to 3.2 runnable threads
-    per core (Linux 6.18), the estimate was wrong by at most 0.06 of the time. A process that already uses as many cores
-    as it has threads, or as it may use, is assumed not to wait: the runnable threads are its own.
+    the time is estimated: a thread that shares a core fairly with q - 1 others waits q - 1 times as long as it runs. In
+    tests with loops of 2 to 100 ms of work and 0 to 100 ms of sleep, on a machine with 2.0 to 3.2 runnable threads per
+    core (Linux 6.18), the estimate was wrong by at most 0.06 of the time. A process that already uses as many cores as
+    it has threads, or as it may use, is assumed not to wait: the runnable threads are its own.
     """
     missing = recording.why_missing("core_wait_total")
     return recording.mean(core_wait_by_window(recording), "share", f"{missing}, nor what estimates it")
 
 
 def contention_limit(recording: TelemetryRecording) -> Measure | Missing:
-    """Largest share of the time that is recoverable from waits for a core, measured by the steps in windows without
-    such waits.
+    """Largest share of the time that a fix of waits for a core can save, according to the steps in windows without such
+    waits.
 
     Missing if the process waits for a core in all windows, or in all but a few.
     """
@@ -52,7 +57,8 @@ def contention_limit(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def threads_to_use(recording: TelemetryRecording) -> Measure | Missing:
-    """Intra-op threads that fit the cores of this process (count): the usable cores per process of this machine."""
+    """Number of intra-op threads that fits the cores of this process (count): usable cores / processes of the job on
+    this machine."""
     cores = cores_usable(recording)
     if isinstance(cores, Missing):
         return cores
@@ -61,7 +67,7 @@ def threads_to_use(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def threads_beside_others(recording: TelemetryRecording) -> Measure | Missing:
-    """Intra-op threads that correspond to this process's fair share of crowded cores (count).
+    """Number of intra-op threads that fits this process's fair share of crowded cores (count).
 
     Missing if the process has no more threads than that. If each of n processes has as many threads as there are cores,
     n threads compete for each core, and the fair share is cores / n.
@@ -76,7 +82,8 @@ def threads_beside_others(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the training thread runs on a core (share of the judged time); otherwise it waits or sleeps."""
+    """Time in which the training thread runs on a core (share of the judged time). In the rest of the time it waits or
+    sleeps."""
     cpu, wall = recording.per_step("thread_cpu", "ns"), recording.per_step("wall", "ns")
     if isinstance(cpu, Missing) or isinstance(wall, Missing):
         return Missing(recording.why_missing("thread_cpu"))
@@ -84,22 +91,24 @@ def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def loader_core_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which a worker, or the training process if there are no workers, waits for a core (share of the time)."""
+    """Time in which a worker waits for a core; without workers, the training process (share of the time)."""
     return workers_queue(recording) if configured_workers(recording) else core_wait(recording)
 
 
 def core_wait_by_window(recording: TelemetryRecording) -> Floats:
-    """Returns the share of each window in which the main thread waits for a core (see `core_wait`); NaN if unknown."""
+    """Returns for each window the share (0 to 1) in which the main thread waits for a core (see `core_wait`); NaN if
+    unknown."""
     windows = recording.windows
     counted = windows.growth("core_wait_total") / windows.grid.width
     return np.asarray(np.clip(np.where(np.isnan(counted), _estimated(recording), counted), 0.0, 1.0))
 
 
 def _estimated(recording: TelemetryRecording) -> Floats:
-    """Returns per window c (q - 1) for c cores in use by the process and q runnable threads per core.
+    """Returns for each window the estimate c (q - 1) of the wait for a core, where the process uses c cores and there
+    are q runnable threads per core.
 
-    The result is at most the number of cores that the process could use but does not; 0 if the process also sleeps; NaN
-    if a value is not known.
+    The result is at most the number of cores that the process could use but does not. It is 0 if the process also
+    sleeps, and NaN if a value is not known.
     """
     windows = recording.windows
     cores = windows.mean("process_cores")
@@ -118,7 +127,8 @@ AT_WORK, UNSEEN, IDLE = "at_work", "unseen", "idle"
 
 
 def recoverable_by_window(recording: TelemetryRecording) -> dict[Regime, Floats]:
-    """Returns per regime the recoverable share (0 to 1) of each window; NaN for windows of which nothing is known.
+    """Returns for each regime an array with the share (0 to 1) of each window that a fix could save at most; NaN for
+    windows of which nothing is known.
 
     The phases of a run are derived from these shares.
     """
@@ -133,11 +143,12 @@ def recoverable_by_window(recording: TelemetryRecording) -> dict[Regime, Floats]
 
 
 def contention_by_window(recording: TelemetryRecording, waited: float, queued: float) -> Floats:
-    """Returns the share of each window that a CPU run loses to other threads; 0 for runs on a device.
+    """Returns for each window of a CPU run the share (0 to 1) in which the process waits for a core; all 0 for runs on
+    a device.
 
-    The share is the time in which the process waits for a core. It is 0 in windows whose run queue has at most `queued`
-    threads per usable core, or whose core pressure (PSI some) is below `waited`. The share is at most the part of the
-    process's work that does not run: 1 - 1 / (threads per core).
+    The share is 0 in windows whose run queue has at most `queued` threads per usable core, or whose core pressure (PSI
+    some, 0 to 1) is below `waited`. The share is at most the part of the process's work that does not run: 1 - 1 /
+    (threads per core).
     """
     windows = recording.windows
     usable = cores_usable(recording)  # of the whole run: it is read less often than the queue
@@ -152,19 +163,19 @@ def contention_by_window(recording: TelemetryRecording, waited: float, queued: f
 
 
 def underfilled_by_window(recording: TelemetryRecording, at_least: float, recoverable: float) -> Floats:
-    """Returns the share of each window that filling the device could recover.
+    """Returns for each window the share (0 to 1) that work which fills the device could save.
 
-    The result is the window's underfilled share x `recoverable` (0 to 1) if the underfilled share is at least
-    `at_least`, else 0.
+    This is the window's share of the regime `underfilled` x `recoverable` (the part that counts, 0 to 1), or 0 if the
+    window's share is below `at_least`.
     """
     shares = np.nan_to_num(recording.accounts.shares[Regime.UNDERFILLED])
     return np.where(shares >= at_least, recoverable * shares, 0.0)
 
 
 def idle_gpu_windows(recording: TelemetryRecording, below: float) -> Floats:
-    """Returns 1 for each window in which the device's utilisation is below `below` while steps end, 0 for others.
+    """Returns for each window 1 if the device's utilisation (0 to 1) is below `below` although steps end in it, else 0.
 
-    0 for all if the run has tensors on the device.
+    All values are 0 if the run has tensors on the device.
     """
     used, tensors = recording.signals.utilisation, bytes_in_tensors(recording)
     if isinstance(tensors, Measure) and tensors.value >= FEW_BYTES:
@@ -175,7 +186,7 @@ def idle_gpu_windows(recording: TelemetryRecording, below: float) -> Floats:
 
 @dataclass(frozen=True)
 class UnknownTime:
-    """The parts of the unexplained time, as shares of the judged time (0 to 1).
+    """The three parts of the time of the regime `unexplained`, as shares of the judged time (0 to 1).
 
     Telemetry sees a step only from outside, so these parts may be large.
     """
@@ -196,7 +207,7 @@ class UnknownTime:
 
     @property
     def largest(self) -> str:
-        """The name of the largest part; `idle` if there is no unexplained time."""
+        """The name of the largest part; IDLE if there is no unexplained time."""
         return max((IDLE, AT_WORK, UNSEEN), key=lambda name: self.parts[name])
 
 
@@ -206,7 +217,7 @@ def unexplained_idle(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def unknown_time(recording: TelemetryRecording) -> UnknownTime:
-    """Returns the parts of the unexplained time. Their sum is the share of the regime unexplained in the account."""
+    """Returns the parts of the unexplained time. Their sum is the share of the regime `unexplained` in the account."""
     share, idle = recording.account.share(Regime.UNEXPLAINED), unexplained_idle(recording)
     lost = 0.0 if isinstance(idle, Missing) else min(idle.value, share)
     work = recording.mean(np.nan_to_num(recording.accounts.at_work), "share", "no window is known")

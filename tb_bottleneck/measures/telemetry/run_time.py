@@ -1,4 +1,5 @@
-"""The parts of a run's wall time, from the first reading to the end, and the functions that torch.compile recompiled.
+"""The parts of a run's wall time, from the monitor's first reading to the end, and the functions that torch.compile
+recompiled.
 
 Compilations come from torch's log, which the monitor recorded.
 """
@@ -22,15 +23,18 @@ from tb_bottleneck.telemetry.windows import WARMUP_STEPS
 MAX_BINS = 100
 NS_PER_US = 1e3
 LEAST_NS = 1_000_000
-"""A part with less time than this in the whole run is a rounding error, and counts as training: times since 1970 are
-stored with a resolution of a quarter of a microsecond."""
+"""A part that takes less time (ns) than this in the whole run is a rounding error, and counts as training: times since
+1970 are stored with a resolution of a quarter of a microsecond."""
 
 LATEST_NS = 2**62
-"""The year 2116: times beyond it, from a damaged log, would not fit in 64 bits after a multiplication."""
+"""The time in the year 2116, in ns since 1970. Later times, from a damaged log, would not fit in 64 bits after a
+multiplication."""
 
 
 class Part(StrEnum):
-    """A kind of time in a run."""
+    """A kind of time in a run. PAUSE is the time by which long steps exceed their neighbours, for no recorded reason.
+    RECORDING is the additional time of steps of which a trace was recorded. UNRECORDED is time that no row of the
+    telemetry contains."""
 
     START = "start"
     COMPILATION = "compilation"
@@ -48,10 +52,11 @@ class Part(StrEnum):
 
 
 class RunTime(Record, frozen=True, eq=False):
-    """The time (ns) of each part of a run. The parts sum to `elapsed`.
+    """The time (ns) of each part of a run. `ns` has the time by part; the times sum to `elapsed`. `begin` is in ns on
+    the recording's clock.
 
-    `bins` has the times for equal intervals of the run, with shape (parts in the order of Part, MAX_BINS). `begin` is
-    on the recording's clock.
+    `bins` divides the run into MAX_BINS equal intervals. It has the shape (number of parts, MAX_BINS); the rows are in
+    the order of Part, and the values are in ns.
     """
 
     begin: int
@@ -69,14 +74,14 @@ _ROW = {part: row for row, part in enumerate(_ORDER)}
 
 
 def run_time(recording: TelemetryRecording) -> RunTime | None:
-    """Returns the account of the whole run; None without steps.
+    """Returns the account of the whole run, by kind of time; None without steps.
 
-        first reading   first step                              last step   end
-            | start        | warm-up | training, interruptions ...   | end    |
+            first reading   first step                              last step   end
+                | start        | warm-up | training, interruptions ...   | end    |
 
-    The time of each row of steps is assigned to the kinds of Part one after the other, so that no time counts twice;
-    the remaining time is training. Compilations have their own times in torch's log. Steps of which the monitor
-    recorded a trace count as training up to the time of a usual step, and as recording beyond it.
+    The time of each row of steps is assigned to the kinds of Part one after the other, so that no time counts twice.
+    The remaining time is training. Compilations have their own times in torch's log. Steps of which the monitor
+    recorded a trace count as training up to the time of a usual step; the rest of their time counts as recording.
     """
     telemetry, steps = recording.telemetry, recording.telemetry.steps
     if not len(steps):
@@ -109,7 +114,8 @@ def run_time(recording: TelemetryRecording) -> RunTime | None:
 
 
 def _parts_of_rows(recording: TelemetryRecording, begun: Times) -> dict[Part, Floats]:
-    """Returns per part the time (ns) in each row of steps; rows begin at `begun`. Parts sum to the row's length."""
+    """Returns for each part an array with its time (ns) in each row of steps. `begun` has the start of each row in ns.
+    The parts sum to the length of the row."""
     steps = recording.telemetry.steps
     count = steps.count
     number = np.nan_to_num(steps.column("number").mean)
@@ -150,17 +156,20 @@ def _usual_step(recording: TelemetryRecording) -> float:
 
 
 def _compiled(recording: TelemetryRecording) -> Spans:
+    """Returns the time in which torch compiles."""
     return _spans(compile_log(recording.facts).compilations)
 
 
 def _spans(entries: Sequence[Compiled]) -> Spans:
+    """Returns the time in which the compilations `entries` run, in ns since 1970."""
     begin = np.array([entry.start_us for entry in entries]) * NS_PER_US
     end = begin + np.array([entry.duration_us for entry in entries]) * NS_PER_US
     return union(*(np.clip(times, 0, LATEST_NS).astype(np.int64) for times in (begin, end)))
 
 
 def _spread(begin: Times, end: Times, time: Floats, edges: Times) -> Floats:
-    """Returns the time per bin between `edges`, if the `time` of each row is spread evenly over the row."""
+    """Returns the time in each of the bins between `edges`. Row i takes the time time[i], which is spread evenly over
+    the interval from begin[i] to end[i]. All are in ns."""
     total = np.zeros(len(edges) - 1)
     first = np.clip(np.searchsorted(edges, begin, side="right") - 1, 0, len(total) - 1)
     final = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, len(total) - 1)
@@ -178,7 +187,7 @@ MAX_LISTED = 3
 
 
 def recompiling_time(recording: TelemetryRecording) -> Measure | Missing:
-    """Time per judged step in which torch.compile recompiles functions (ns)."""
+    """Time per judged step in which torch.compile compiles functions again (ns)."""
     again = [entry for entry, _ in compile_log(recording.facts).recompilations()]
     if not again or not len(recording.steps):
         return NOTHING_AGAIN
@@ -187,13 +196,15 @@ def recompiling_time(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def compiled_again_share(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which functions are recompiled (share of the run, including its start, without recording traces)."""
+    """Time in which functions are compiled again (share of the run, including its start, without the time of recording
+    traces)."""
     again = [entry for entry, _ in compile_log(recording.facts).recompilations()]
     return _share_of_run(recording, again, NOTHING_AGAIN)
 
 
 def share_in_compilation(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which functions are compiled for the first time or again (share of the run, without recording traces)."""
+    """Time in which functions are compiled for the first time or again (share of the run, including its start, without
+    the time of recording traces)."""
     entries = compile_log(recording.facts).compilations
     return _share_of_run(recording, list(entries), Missing("no compilation was recorded"))
 
@@ -207,7 +218,7 @@ def compilations_counted(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def recompilations_seen(recording: TelemetryRecording) -> Measure | Missing:
-    """The functions that were recompiled, with the guards that failed, as text."""
+    """The functions that were compiled again, with the guards that failed, as text."""
     again = [named for _, named in compile_log(recording.facts).recompilations()]
     if not again:
         return NOTHING_AGAIN
@@ -216,10 +227,8 @@ def recompilations_seen(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def recompiled_places(recording: TelemetryRecording) -> tuple[Place, ...]:
-    """Returns the lines whose calls made torch recompile, or the recompiled functions if these are not known.
-
-    Each comes with its share of the recompilation time, longest first.
-    """
+    """Returns the lines of the program whose calls made torch recompile, or the recompiled functions if these lines are
+    not known. `share` of each place is its share of the recompilation time; the largest comes first."""
     log = compile_log(recording.facts)
     times: Counter[tuple[str, int, str, bool]] = Counter()
     for entry, named in log.recompilations():
@@ -234,6 +243,8 @@ def recompiled_places(recording: TelemetryRecording) -> tuple[Place, ...]:
 
 
 def _share_of_run(recording: TelemetryRecording, entries: list[Compiled], missing: Missing) -> Measure | Missing:
+    """Returns the time of the compilations `entries` as a share of the run without the time of recording traces.
+    Returns `missing` if there are no entries."""
     account = run_time(recording)
     if account is None or not entries:
         return missing

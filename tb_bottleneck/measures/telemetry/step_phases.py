@@ -1,6 +1,7 @@
 """Measures of the host, and upper bounds of what a CPU run can save without one of its costs.
 
-The measures of the host are the phases of a step, waits, allocations, long steps, processes and cores.
+The measures of the host are the phases of a step (forward, backward, optimizer), waits, allocations, long steps,
+processes and cores.
 
 A loader, a writer or an evaluation also takes cores, caches and the interpreter's lock from the other work of a step.
 Without this cost, the other work becomes shorter too. The 10th percentile of its time over all steps shows how short it
@@ -23,7 +24,7 @@ from tb_bottleneck.trace.process_facts import parameters_in_fp32
 
 MOSTLY = 0.5
 STEADY = 0.2
-"""Distances between long steps form a period if they differ from their median by less than this part of it."""
+"""Distances between long steps form a period if they differ from their median by at most this part of the median."""
 
 
 def step_time(recording: TelemetryRecording) -> Measure | Missing:
@@ -32,7 +33,7 @@ def step_time(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def timed_phase_count(recording: TelemetryRecording) -> Measure | Missing:
-    """Number of phases of the step (count); missing unless all of them were timed."""
+    """Number of phases of the step (count). Missing unless all of them were timed."""
     for name in PHASES:
         if isinstance(recording.per_step(name, "ns"), Missing):
             return Missing(recording.why_missing(name))
@@ -49,7 +50,7 @@ def timed_phases(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def phase_time(recording: TelemetryRecording) -> Measure | Missing:
-    """Host time in forward, backward and optimizer per step (ns)."""
+    """Host time per step in the phases forward, backward and optimizer (ns)."""
     parts = [recording.per_step(name, "ns") for name in PHASES]
     timed = [part for part in parts if isinstance(part, Measure)]
     if not timed:
@@ -58,12 +59,13 @@ def phase_time(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def host_waits(recording: TelemetryRecording) -> Measure | Missing:
-    """Calls per step in which the host waits for the device (count)."""
+    """Number of calls per step in which the host waits for the device (count)."""
     return recording.per_step("syncs", "count")
 
 
 def idle_inside_phases(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the device is idle inside the step for an unknown reason (share of the judged time)."""
+    """Time in which the device is idle inside the phases of a step, where telemetry does not show whether the host
+    waits or launches (share of the judged time)."""
     accounts = recording.accounts
     inside = np.where(np.isnan(accounts.idle), np.nan, accounts.ambiguous)
     return recording.mean(inside, "share", recording.idle_missing)
@@ -83,17 +85,18 @@ def time_outside_phases(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def blocks_allocated(recording: TelemetryRecording) -> Measure | Missing:
-    """Blocks per step that the allocator requests from the driver (count)."""
+    """Number of blocks of memory per step that torch's allocator requests from the driver (count)."""
     return recording.per_step("device_allocations", "count")
 
 
 def blocks_freed(recording: TelemetryRecording) -> Measure | Missing:
-    """Blocks per step that the allocator frees to the driver (count)."""
+    """Number of blocks of memory per step that torch's allocator returns to the driver (count)."""
     return recording.per_step("device_frees", "count")
 
 
 def allocations_retried(recording: TelemetryRecording) -> Measure | Missing:
-    """Allocations per step that have to empty the cache first (count)."""
+    """Number of allocations per step that fail at first and are tried again after the allocator has emptied its cache
+    (count)."""
     return recording.per_step("allocation_retries", "count")
 
 
@@ -107,7 +110,7 @@ def peak_memory_share(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def fp32_parameters(recording: TelemetryRecording) -> Measure | Missing:
-    """Share of the parameters with type float32 if it is more than MOSTLY, otherwise missing.
+    """Share of the model's parameters that are float32, if it is more than MOSTLY; otherwise missing.
 
     Activations of such a model are usually float32 too.
     """
@@ -120,7 +123,7 @@ def fp32_parameters(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def long_steps(recording: TelemetryRecording) -> Measure | Missing:
-    """Steps that are much longer than their neighbours without doing more work (count)."""
+    """Number of steps that are much longer than their neighbours without doing more work (count)."""
     return Measure(float(len(recording.excess.number)), "count", "window", source=EVIDENCE_SOURCE)
 
 
@@ -144,7 +147,7 @@ def long_step_period(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def torch_threads_per_core(recording: TelemetryRecording) -> Measure | Missing:
-    """Intra-op threads of torch in all local processes of the job per usable core (count)."""
+    """Intra-op threads of torch in all processes of the job on this machine / usable cores (count)."""
     threads, cores = recording.fact("torch_threads"), recording.fact("cores")
     if not threads or not cores:
         return Missing("torch_threads or cores is not among the facts of the run")
@@ -170,14 +173,15 @@ def run_queue_per_core(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def core_pressure(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which some thread waits for a core: PSI some (share)."""
+    """Time in which some thread waits for a core: PSI some (share of the judged time)."""
     return recording.of_series("cpu_pressure", "share")
 
 
 def quota_throttled(recording: TelemetryRecording) -> Measure | Missing:
-    """Scheduling periods in which the CPU quota is used up (share of the periods).
+    """Scheduling periods in which the CPU quota (of a cgroup) is used up (share of the periods).
 
-    If periods were not recorded: core time lost to throttling (share of the core time that the quota allows).
+    If periods were not recorded: core time for which threads were stopped by the quota (share of the core time that the
+    quota allows).
     """
     periods = recording.of_series("quota_throttled_periods", "share")
     if isinstance(periods, Measure):
@@ -207,7 +211,7 @@ def world_size(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def most_without_loader(recording: TelemetryRecording) -> Measure | Missing:
-    """Largest share of the time that a CPU run can save without the wait for batches."""
+    """Largest share of the time that a CPU run can save if it does not wait for batches."""
     return _most_without(recording, "loader_wait")
 
 
@@ -232,8 +236,12 @@ def most_without_evaluation(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _most_without(recording: TelemetryRecording, column: str, rest_remains: float = 1.0) -> Measure | Missing:
-    """Returns the largest share that a run without the time in `column` can save: its steps are as fast as the fast end
-    of this run's without that time, times `rest_remains`, and another run can be faster by RUN_TO_RUN_NOISE."""
+    """Returns the largest share of the time that a CPU run can save if the time in `column` is 0. The module's
+    docstring describes the computation.
+
+    `rest_remains` is a lower bound of: time of the rest of the step without this cost / with it. It is 1 unless the
+    cost slows all steps equally.
+    """
     windows = recording.windows
     cost, wall, count = windows.highest(column)[2], windows.highest("wall")[2], windows.counts_of_steps
     if recording.on_device or np.isnan(cost).all():

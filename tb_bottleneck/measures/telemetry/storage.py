@@ -37,10 +37,11 @@ _STORAGE_ADVICE = defaultdict(
 )
 
 NO_PRESSURE = 0.2
-"""Below this pressure on the cores (PSI some), as in the rule of `host`, no worker waits for a core for long."""
+"""Below this pressure on the cores (PSI some, 0 to 1), as in the rule of `host`, no worker waits for a core for
+long."""
 
 ALL_CORES = 0.9
-"""If this part of the usable cores is busy, as in the rule of `input`, a worker may wait for a core."""
+"""If this part of the usable cores is busy or more, as in the rule of `input`, a worker may wait for a core."""
 
 
 def dataset_storage(recording: TelemetryRecording) -> Measure | Missing:
@@ -53,12 +54,12 @@ def dataset_storage(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def storage_advice(recording: TelemetryRecording) -> Measure | Missing:
-    """What to do about this kind of storage, as text."""
+    """What to do for data on the kind of storage that the data set lies on, as text."""
     return text_measure(_STORAGE_ADVICE[str(recording.facts.get("dataset_storage"))])
 
 
 def read_per_sample(recording: TelemetryRecording) -> Measure | Missing:
-    """Bytes that the loader's processes read per sample, from files, caches and pipes (bytes)."""
+    """Bytes per sample that the loader's processes read, from files, caches and pipes."""
     name = "worker_read" if configured_workers(recording) else "process_read"
     rate, samples = while_starved(recording, name, "bytes_per_s"), recording.per_step("samples", "count")
     wall = recording.per_step("wall", "ns")
@@ -68,10 +69,11 @@ def read_per_sample(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Lower bound of the time in which a worker waits for storage, network or a lock (share of the training's wait).
+    """Lower bound of the time in which a worker waits for storage, network or a lock, during the training's waits for
+    batches (share of the time of these waits).
 
-    While the training waits for a batch, a worker has a batch to make. The time of this wait in which the worker
-    neither runs nor waits for a core is a wait for something else.
+    While the training waits for a batch, a worker has a batch to make. The time in which the worker then neither runs
+    nor waits for a core is a wait for something else.
     """
     busy, queued = worker_busy(recording), workers_queue(recording)
     if isinstance(busy, Missing) or isinstance(queued, Missing):
@@ -85,7 +87,8 @@ def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def workers_queue(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which a worker waits for a core (share of the time); 0 if it was not recorded but cores are free."""
+    """Time in which a worker waits for a core (share of the time). It is 0 if it was not recorded but cores are
+    free."""
     waiting, count = while_starved(recording, "worker_core_wait", "count"), live_workers(recording)
     if isinstance(waiting, Measure) and isinstance(count, Measure) and count.value >= 0.5:
         return Measure(min(waiting.value / count.value, 1.0), "share", "", waiting.count, EVIDENCE_SOURCE)
@@ -101,18 +104,19 @@ LOADED_FOR_LINK = 0.20
 
 
 def transfer_time(recording: TelemetryRecording) -> Measure | Missing:
-    """Host time in calls that move tensors per step (ns)."""
+    """Host time per step in calls that move tensors between host and device (ns)."""
     return recording.per_step("transfer", "ns")
 
 
 def link_reached(recording: TelemetryRecording) -> Measure | Missing:
-    """Highest speed of the link while the device is loaded (share of the highest speed of this GPU in this slot)."""
+    """Highest speed of the PCIe link while the device is loaded (share of the highest speed of this GPU in this
+    slot)."""
     best = _best(recording)
     return best if isinstance(best, Missing) else Measure(best[0], "share", "", best[1], EVIDENCE_SOURCE)
 
 
 def link_speed(recording: TelemetryRecording) -> Measure | Missing:
-    """Generation and lanes of the link under load, and the highest possible ones, as text."""
+    """Generation and number of lanes of the PCIe link under load, and the highest possible ones, as text."""
     best = _best(recording)
     if isinstance(best, Missing):
         return best
@@ -122,7 +126,8 @@ def link_speed(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def slot_limit(recording: TelemetryRecording) -> Measure | Missing:
-    """The link's highest rate in this slot (share of its rate at the device's own generation and lanes)."""
+    """Highest rate of the link in this slot / its rate at the device's own highest generation and number of lanes
+    (share)."""
     best, device, lanes = _best(recording), _device_generation(recording), _device_lanes(recording)
     if isinstance(best, Missing) or (device is None and lanes is None):
         return best if isinstance(best, Missing) else Missing(recording.why_missing("pcie_generation_gpu_max"))
@@ -136,7 +141,7 @@ def slot_limit(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def slot_lanes(recording: TelemetryRecording) -> Measure | Missing:
-    """Lanes of the link in this slot (share of the lanes of a device with this name)."""
+    """Lanes of the link in this slot / lanes of a device with this name (share)."""
     best, lanes = _best(recording), _device_lanes(recording)
     if isinstance(best, Missing) or lanes is None:
         return best if isinstance(best, Missing) else Missing("the lanes of this device are not known")
@@ -158,22 +163,22 @@ def link_traffic(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _device_generation(recording: TelemetryRecording) -> int | None:
-    """Returns the highest generation of the device in any slot, or None if it was not recorded."""
+    """Returns the highest PCIe generation that the device supports, or None if it was not recorded."""
     values = recording.windows.readings("pcie_generation_gpu_max", of_device=True)[1]
     return round(float(values.max())) if len(values) else None
 
 
 def _device_lanes(recording: TelemetryRecording) -> int | None:
-    """Returns the number of lanes of a device with this name, or None if it is not known."""
+    """Returns the number of PCIe lanes of a device with this name, or None if it is not known."""
     gpu = gpu_named(str(recording.facts.get("device_name", "")))
     return gpu.pcie_lanes if gpu is not None else None
 
 
 def _best(recording: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:
-    """Returns (highest speed of the link under load / highest possible speed), the number of windows with a value, and
-    the state of the link. Returns Missing if the speed was not recorded under load.
+    """Returns (highest speed of the link under load / highest possible speed, number of windows with a value, state of
+    the link in the window with the highest speed). Returns Missing if the speed was not recorded under load.
 
-    The state has generation, width, highest generation and highest width.
+    The state is (generation, lanes, highest generation in this slot, highest number of lanes in this slot).
     """
     windows = recording.windows
     loaded = np.nan_to_num(windows.mean("gpu_utilisation", of_device=True)) >= LOADED_FOR_LINK

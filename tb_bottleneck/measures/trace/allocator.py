@@ -20,8 +20,8 @@ from tb_bottleneck.trace.table import Bools
 
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 Selection = Callable[[Bools, Bools, Bools], Bools]
-"""Takes three masks of calls (the call frees memory, is about host memory, is made by an operator); returns the mask of
-the calls to count."""
+"""A function that selects the calls to count. Its arguments are three masks, with one element per call: the call frees
+memory; it is about host memory; an operator makes it. It returns the mask of the calls to count."""
 
 _FREES = ("Free", "Unmap", "Release", "Unregister")
 
@@ -37,7 +37,8 @@ def cache_frees(recording: Recording) -> Measure | Missing:
 
 
 def frees_under_pressure(recording: Recording) -> Measure | Missing:
-    """Calls per step inside operators that free device memory: the allocator's last resort when memory is full."""
+    """Calls per step inside operators that free device memory. The allocator frees its cache inside an operator only if
+    the memory is full."""
     return _per_step(recording, lambda frees, host, inside: frees & ~host & inside)
 
 
@@ -47,6 +48,7 @@ def pinned_allocations(recording: Recording) -> Measure | Missing:
 
 
 def _per_step(recording: Recording, select: Selection) -> Measure | Missing:
+    """Returns the number per step of the memory calls that `select` chooses."""
     if not recording.on_device:
         return _CPU_RUN
     calls, inside = _calls(recording)
@@ -58,7 +60,8 @@ def _per_step(recording: Recording, select: Selection) -> Measure | Missing:
 
 
 def _calls(recording: Recording) -> tuple[Calls, Bools]:
-    """Returns the memory calls of the window on the launching threads, and a mask of those that an operator makes."""
+    """Returns the memory calls of the window on the threads that launch kernels, and a mask of the calls that an
+    operator makes."""
     trace = recording.trace
     called, _ = trace.calling_operators
     mine = (trace.calls.role == Role.ALLOCATE) & in_host_steps(recording, trace.calls.start)
@@ -67,7 +70,8 @@ def _calls(recording: Recording) -> tuple[Calls, Bools]:
 
 
 def fitting_batch(recording: Recording) -> Measure | Missing:
-    """Largest power of two by which the batch can be multiplied while the predicted peak fits into memory (count)."""
+    """Largest power of two by which the batch can be multiplied such that the predicted peak still fits into the
+    device's memory (count)."""
     memory = trace_memory(recording.trace)
     if isinstance(memory, Missing):
         return memory

@@ -34,7 +34,8 @@ _BACKWARD = "autograd::engine::evaluate_function"
 
 @dataclass(frozen=True, eq=False)
 class CollectiveRows(Table):
-    """The collectives of a window: collectives on the device or, if there are none, collectives run by the host."""
+    """The collectives of a window, one row each: collectives on the device or, if there are none, collectives run by
+    the host."""
 
     start: Ints = column("ns", "begin")
     end: Ints = column("ns", "end")
@@ -45,7 +46,7 @@ class CollectiveRows(Table):
 
 @memoized
 def collectives_of(recording: Recording) -> CollectiveRows:
-    """Returns the collectives of the window."""
+    """Returns the collectives that run in the window."""
     ops, trace = device_work(recording, Work.COLLECTIVE), recording.trace
     if len(ops):
         return CollectiveRows(ops.start, ops.end, ops.name, ops.bytes, ops.issued(trace.calls))
@@ -100,7 +101,7 @@ def ranks(recording: Recording) -> Measure | Missing:
 
 def hidden_collectives(recording: Recording) -> Measure | Missing:
     """Share of the collectives' time that overlaps with other work. The rest is the time of the regime
-    communication."""
+    `communication`."""
     rows, steps = collectives_of(recording), recording.steps
     running = clip(union(rows.start, rows.end), steps.begin, steps.end)
     if not running.total():
@@ -115,14 +116,15 @@ def shard_collectives(recording: Recording) -> Measure | Missing:
 
 
 def all_to_all_collectives(recording: Recording) -> Measure | Missing:
-    """Share of the collectives' time in which every rank sends to every other rank: embedding tables, experts."""
+    """Share of the collectives' time in which every rank sends to every other rank, as for distributed embedding tables
+    and mixtures of experts."""
     return _time_in(recording, "sendrecv", "alltoall", "all_to_all", "deepep", "deep_ep")
 
 
 def point_to_point_collectives(recording: Recording) -> Measure | Missing:
-    """Share of the collectives' time in which one rank sends to one other rank, as in the stages of a pipeline.
+    """Share of the collectives' time in which one rank sends to one other rank, as between the stages of a pipeline.
 
-    The kernels are the same as those of an all-to-all. The record_function of the operation distinguishes them
+    The kernels have the same names as those of an all-to-all. The record_function of the operation distinguishes them
     (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp: "nccl:send 0->1"; batches of them are "nccl:coalesced").
     """
     rows = collectives_of(recording)
@@ -164,10 +166,11 @@ def buckets(recording: Recording) -> Measure | Missing:
 
 
 def bus_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second on the link of the fastest large collective, as nccl-tests counts them.
+    """Rate (bytes per second) of the fastest large collective on one link, as nccl-tests computes it.
 
     An all-reduce of n ranks moves 2 (n - 1) / n of its message over each link, other collectives (n - 1) / n. The
-    fastest collective waited least for its peers, so its rate is closest to that of the link.
+    fastest collective is used because it waited least for other ranks, so its rate is closest to that of the link.
+    Large means at least LARGE_MESSAGE_BYTES.
     """
     rows, size = collectives_of(recording), recording.trace.header.world_size or 0
     large = rows.take((rows.bytes >= LARGE_MESSAGE_BYTES) & (rows.end > rows.start))
@@ -182,8 +185,8 @@ def bus_bandwidth(recording: Recording) -> Measure | Missing:
 
 
 def slot_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second that the device's own slot can reach. Links between devices of one machine are at least as
-    fast."""
+    """Bytes per second that copies over the device's own PCIe slot can reach. Links between devices of one machine are
+    at least as fast."""
     rate = slot_rate(recording)
     if not rate:
         return Missing("the link of this device is not known")
@@ -197,7 +200,7 @@ def backend(recording: Recording) -> Measure | Missing:
 
 
 def data_parallel_devices(recording: Recording) -> Measure | Missing:
-    """Devices that this process drives with DataParallel; 0 if it does not use DataParallel."""
+    """Number of devices that this process uses with DataParallel; 0 if it does not use DataParallel (count)."""
     rows = host_rows(recording, lambda name: name.startswith("DataParallel.forward"), Kind.ANNOTATION, Kind.CPU_OP)
     scatters = host_rows(
         recording, lambda name: name in ("Broadcast", "Scatter", "Gather", "ReduceAddCoalesced"), Kind.CPU_OP
@@ -213,8 +216,8 @@ def data_parallel_devices(recording: Recording) -> Measure | Missing:
 def idle_during_other_devices(recording: Recording) -> Measure | Missing:
     """Share of the window in which this device is idle and another device of this process works.
 
-    The share is 0 if the devices mostly work at the same time. Layers that are spread over several devices one after
-    the other take turns, as with `device_map="auto"`.
+    The share is 0 if less than TURN_SHARE of the other devices' work is in that time: then they mostly work at the same
+    time. Layers that are distributed over several devices work one after the other, as with `device_map="auto"`.
     """
     ops = recording.trace.all_device_ops
     others = ops.take(ops.device != recording.trace.device_index)
@@ -233,7 +236,8 @@ def devices_used(recording: Recording) -> Measure | Missing:
 
 
 def _time_in(recording: Recording, *words: str) -> Measure | Missing:
-    """Returns the share of the collectives' time that is in collectives with one of `words` in their names."""
+    """Returns the share of the collectives' time that is in collectives with one of `words` (lower case) in their
+    names."""
     rows = collectives_of(recording)
     length = rows.end - rows.start
     if not length.sum():
@@ -244,6 +248,6 @@ def _time_in(recording: Recording, *words: str) -> Measure | Missing:
 
 
 def names_with(recording: Recording, column: Ints, *words: str) -> Bools:
-    """Returns a mask of `column`, which has rows of the trace's names: True if the name contains one of `words`, in
-    upper or lower case."""
+    """Returns a mask of `column`, which has indices of the trace's names: True if the name contains one of `words`.
+    `words` are in lower case; the case of the name is ignored."""
     return name_matches(recording.trace.names, column, lambda name: any(word in name.lower() for word in words))

@@ -27,7 +27,8 @@ UNKNOWN = "the reason was not recorded; the most common one is a graph break in 
 
 
 class Uncompiled(Record, frozen=True):
-    """A function with the reason why torch runs it without compiling. Texts are untrusted."""
+    """A function that torch runs without compiling it, with the reason. `line` is its first line. Texts are
+    untrusted."""
 
     function: str
     file: str
@@ -37,7 +38,7 @@ class Uncompiled(Record, frozen=True):
 
 @memoized
 def uncompiled(recording: Recording) -> tuple[Uncompiled, ...]:
-    """Returns the functions compiled with torch.compile of which no call in the window ran compiled code.
+    """Returns the functions for which torch.compile was called, but of which no call in the window ran compiled code.
 
     torch runs a whole function without compiled code if a graph break is inside a loop or a `with` block, where torch
     cannot resume (pytorch torch/_dynamo/symbolic_convert.py). Only Python frames show this: torch's wrapper is called,
@@ -75,14 +76,16 @@ def eager_functions(recording: Recording) -> Measure | Missing:
 
 
 def _in_words(entry: Uncompiled) -> str:
-    """Returns the function with the line at which compiling failed, or else its first line, and the reason."""
+    """Returns the function with the reason as text. The line is the one at which compiling failed if the reason states
+    it, or else the first line of the function."""
     stated = _AT_LINE.match(entry.reason)
     line, reason = (stated[1], entry.reason[stated.end() :]) if stated else (entry.line, entry.reason)
     return f"{entry.function} ({entry.file}:{line}): {reason}"
 
 
 def _called(recording: Recording, frames: Rows, wrapper: int) -> str:
-    """Returns the name of the first user frame in `frames` that is inside the row `wrapper`; "" if there is none."""
+    """Returns the name of the first frame in `frames` that is of the user's program and is inside the event row
+    `wrapper`; "" if there is none. `frames` are event rows."""
     trace, events = recording.trace, recording.trace.events
     inside = frames[(events.thread[frames] == events.thread[wrapper]) & (events.end[frames] <= events.end[wrapper])]
     names = (trace.names[events.name[row]] for row in inside.tolist())
@@ -90,7 +93,7 @@ def _called(recording: Recording, frames: Rows, wrapper: int) -> str:
 
 
 TIMED = "(dynamo_timed)"
-"""Suffix of the names of compilation phases."""
+"""Suffix of the names that torch gives to the phases of a compilation in a trace."""
 
 _MAX_OUTSIDE = 5
 # Rows of compiled code, and of torch.compile's own checks before it.
@@ -106,7 +109,8 @@ _IN_GRAPHS = (
 
 
 class OutsideOperator(Record, frozen=True):
-    """An operator that is called outside of compiled regions: number of calls and host time (ns), in all steps."""
+    """An operator that is called outside of compiled regions. `calls` is the number of its calls and `ns` its host
+    time, in all steps of the window."""
 
     name: str
     calls: int
@@ -114,7 +118,8 @@ class OutsideOperator(Record, frozen=True):
 
 
 def operators_outside(recording: Recording, regions: Rows) -> tuple[OutsideOperator, ...]:
-    """Returns the outermost operators outside of `regions` (event rows), at most _MAX_OUTSIDE, longest time first."""
+    """Returns the operators that are neither inside another operator nor inside one of `regions` (event rows of
+    compiled regions): the _MAX_OUTSIDE with the most host time, longest first."""
     trace, events = recording.trace, recording.trace.events
     if not len(regions):
         return ()
@@ -152,9 +157,9 @@ def compiled_kernels(recording: Recording) -> Measure | Missing:
 
 
 def compiled_regions(recording: Recording) -> Measure | Missing:
-    """Compiled regions that run per step (count); missing if no compiled region was recorded.
+    """Runs of compiled regions per step (count); missing if no compiled region was recorded.
 
-    Several regions are the parts of a model with graph breaks, or several models.
+    Several regions per step are the parts of a model with graph breaks, or several models.
     """
     rows = host_rows(recording, lambda name: name.startswith(_REGIONS[0]), *_REGION_KINDS)
     if not len(rows):

@@ -36,8 +36,8 @@ _MAX_LISTED = 3
 class Compilations(Record, frozen=True):
     """The compilations of one function in the recording. Texts are untrusted.
 
-    `line` is 0 if it is not known. `reasons` are guards that failed. `ns` is the time of compiling. `failure` says why
-    torch runs the function without compiling it; empty if torch compiles it.
+    `line` is 0 if it is not known. `count` is the number of compilations, and `ns` their total time. `reasons` are
+    guards that failed. `failure` says why torch runs the function without compiling it; empty if torch compiles it.
     """
 
     function: str
@@ -50,8 +50,11 @@ class Compilations(Record, frozen=True):
 
 
 class BrokenGraph(Record, frozen=True):
-    """A graph break. `ns` is the time from the end of the graph to the next graph, in all steps, without compiling;
-    None if it is not known."""
+    """A graph break in `function`, at `line` of `file`. Texts are untrusted.
+
+    `reason` is torch's reason; empty if it is not known. `ns` is the total time from the end of the graph to the next
+    graph, in all steps and without the time of compiling; None if it is not known.
+    """
 
     function: str
     file: str
@@ -61,10 +64,11 @@ class BrokenGraph(Record, frozen=True):
 
 
 class CompiledSteps(Record, frozen=True):
-    """The compiled functions, graph breaks and operators outside of graphs, each sorted by time, longest first.
+    """The compiled functions, graph breaks and operators outside of graphs of a window; each is sorted by time, longest
+    first.
 
-    `regions` is the number of compiled regions that ran, `compile_ns` the time of compiling, both in all steps.
-    `explained` is True if a log gives the reasons.
+    `regions` is the number of runs of compiled regions, `compile_ns` the total time (ns) of compiling, both in all
+    steps. `explained` is True if a log gives the reasons of compilations.
     """
 
     functions: tuple[Compilations, ...]
@@ -99,7 +103,8 @@ def compiled_steps(recording: Recording) -> CompiledSteps | None:
 
 
 def recompiled_functions(recording: Recording) -> Measure | Missing:
-    """The functions that were compiled in the recording, with number, time and the first failed guard, as text."""
+    """The functions that were compiled in the window, each with the number of compilations, their time and the first
+    guard that failed, as text."""
     steps = compiled_steps(recording)
     if steps is None or not steps.functions:
         return Missing("no compilation by torch.compile was recorded")
@@ -114,7 +119,7 @@ def recompiled_functions(recording: Recording) -> Measure | Missing:
 
 
 def broken_graphs(recording: Recording) -> Measure | Missing:
-    """The places where graphs end, with the reasons, as text."""
+    """The places in the program at which graphs end, with the reasons, as text."""
     steps = compiled_steps(recording)
     if steps is None:
         return _NOT_COMPILED
@@ -129,7 +134,8 @@ def _place(entry: Compilations | BrokenGraph) -> str:
 
 
 def _functions_of(recording: Recording, regions: Rows, log: CompileLog) -> dict[str, tuple[str, str, int]]:
-    """Returns a dict from torch's number of a function to (function, file, line), from `log` or from Python frames.
+    """Returns a dict: torch's number of a function -> (function, file, line). They come from `log` or, for functions
+    that are not in it, from Python frames. `regions` are the event rows of compiled regions.
 
     The frame of a compiled function is the first frame outside torch that begins inside its region.
     """
@@ -157,8 +163,12 @@ def _functions_of(recording: Recording, regions: Rows, log: CompileLog) -> dict[
 def _compilations(
     recording: Recording, compiling: Spans, regions: Rows, functions: dict[str, tuple[str, str, int]], log: CompileLog
 ) -> tuple[Compilations, ...]:
-    """Returns the compilations of each function, longest first. Without a log, the region that follows a compilation
-    shows which function was compiled."""
+    """Returns the compilations of each function, the function with the longest time first. Without a log, the compiled
+    region that follows a compilation shows which function was compiled.
+
+    `compiling` is the time in which torch compiles. `regions` are the event rows of compiled regions. `functions` is
+    the result of `_functions_of`.
+    """
     trace, events = recording.trace, recording.trace.events
     starts, base = events.start[regions], trace.header.base_time_ns
     begun = np.sort(
@@ -191,7 +201,8 @@ def _compilations(
 def _breaks(
     recording: Recording, compiling: Spans, regions: Rows, functions: dict[str, tuple[str, str, int]], log: CompileLog
 ) -> tuple[BrokenGraph, ...]:
-    """Returns the graph breaks, found from the regions of functions that resume after a break; longest first."""
+    """Returns the graph breaks, longest first. They are found from the compiled regions of functions that torch created
+    for the code after a break. The arguments are as in `_compilations`."""
     trace, events = recording.trace, recording.trace.events
     graphs = host_rows(recording, lambda name: bool(_GRAPH.search(name)), Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)
     graph_ends = np.sort(events.end[graphs])
@@ -217,7 +228,8 @@ def _breaks(
 
 
 def _around(recording: Recording, regions: Rows) -> Rows:
-    """Returns the innermost region around each region, or the region itself."""
+    """Returns for each of `regions` (event rows) the innermost other region that contains it, or the region itself if
+    there is none."""
     events, around = recording.trace.events, regions.copy()
     for own in by_thread(np.arange(len(regions)), events.thread[regions]).values():
         rows = regions[own]
@@ -226,7 +238,8 @@ def _around(recording: Recording, regions: Rows) -> Rows:
 
 
 def _reason(log: CompileLog, key: tuple[str, str, int]) -> str:
-    """Returns torch's reasons for the graph breaks at `key` (function, file, line), joined; empty if unknown."""
+    """Returns torch's reasons for the graph breaks at `key` (function, file, line), joined by semicolons; empty if they
+    are not known."""
     _, file, line = key
     found = dict.fromkeys(entry.reason for entry in log.breaks if entry.line == line and entry.file == file)
     return "; ".join(break_in_words(reason) for reason in found)

@@ -25,7 +25,7 @@ MAX_LANES = 32
 
 
 def host_copies(recording: Recording) -> Measure | Missing:
-    """Bytes per step copied between host and device."""
+    """Bytes per step copied between host and device, in both directions."""
     if not recording.on_device:
         return NO_DEVICE
     ops = device_work(recording, Work.UPLOAD, Work.DOWNLOAD)
@@ -43,7 +43,7 @@ def pageable_copies(recording: Recording) -> Measure | Missing:
 
 
 def copy_back_share(recording: Recording) -> Measure | Missing:
-    """Share of the exposed copy time (regime transfer) in which copies to the host run."""
+    """Share of the exposed copy time (the time of the regime `transfer`) in which copies to the host run."""
     if not recording.on_device:
         return NO_DEVICE
     ops, exposed = device_work(recording, Work.DOWNLOAD), recording.account.ns[Regime.TRANSFER]
@@ -68,19 +68,22 @@ def copies_to_device(recording: Recording) -> Measure | Missing:
 
 
 def pinned_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second of the fastest large copies from pinned memory to the device."""
+    """Bytes per second of the fastest large copies from pinned memory to the device: the percentile BEST_PERCENTILE of
+    copies of at least LARGE_COPY_BYTES."""
     return _bandwidth(recording, "Pinned")
 
 
 def pageable_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second of the fastest large copies from pageable memory to the device."""
+    """Bytes per second of the fastest large copies from pageable memory to the device; see `pinned_bandwidth`."""
     return _bandwidth(recording, "Pageable")
 
 
 def link_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second that copies from pinned memory should reach: measured on this machine, or from the data sheet.
+    """Bytes per second that copies from pinned memory should reach: the calibrated rate of this machine, or else
+    USABLE_LINK_SHARE of the link's raw rate.
 
-    The data sheet's rate is that of the device's best slot, or of the slot that the monitor recorded.
+    The raw rate is that of the slot that the monitor recorded, or else of the best slot for the device according to its
+    data sheet.
     """
     rate = _recorded_slot_rate(recording) or slot_rate(recording)
     measured = calibration(recording.trace).get("h2d_pinned_bytes_per_s", 0.0)
@@ -92,7 +95,7 @@ def link_bandwidth(recording: Recording) -> Measure | Missing:
 
 
 def recorded_link(recording: Recording) -> Measure | Missing:
-    """Generation and lanes of the link under load, and whether a faster link is possible, as text."""
+    """Generation and number of lanes of the PCIe link under load, and whether a faster link is possible, as text."""
     generation, lanes = (_link_fact(recording, name) for name in ("link_generation", "link_width"))
     if generation is None or lanes is None:
         return Missing("the link's generation and width were not recorded; the monitor records them")
@@ -103,19 +106,22 @@ def recorded_link(recording: Recording) -> Measure | Missing:
 
 
 def _recorded_slot_rate(recording: Recording) -> float | None:
-    """Returns the raw bytes per second of the device's slot, or None if the monitor did not record its maxima."""
+    """Returns the raw rate of the device's slot in bytes per second, or None if the monitor did not record the slot's
+    maximum generation and lanes."""
     lane = lane_rates().get(_link_fact(recording, "link_generation_max") or 0)
     lanes = _link_fact(recording, "link_width_max")
     return None if lane is None or lanes is None else lane * lanes * GIGA
 
 
 def _link_fact(recording: Recording, name: str) -> int | None:
+    """Returns the number `name` of the run's context, or None if it is not an integer from 1 to MAX_LANES."""
     value = recording.trace.header.context.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_LANES else None
 
 
 def slot_rate(recording: Recording) -> float | None:
-    """Returns the raw bytes per second of the best slot for the device, or None if the device table has no link."""
+    """Returns the raw rate in bytes per second of the best PCIe slot for the device, or None if the device or its link
+    is not in the device table."""
     facts = recording.trace.header.device(recording.trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
     lane = lane_rates().get(gpu.pcie_generation or 0) if gpu is not None else None
@@ -123,6 +129,8 @@ def slot_rate(recording: Recording) -> float | None:
 
 
 def _bandwidth(recording: Recording, memory: str) -> Measure | Missing:
+    """Returns the rate of the fastest large copies to the device. `memory` is the kind of host memory: "Pinned" or
+    "Pageable"."""
     ops = _uploads(recording, memory)
     ops = ops.take((ops.bytes >= LARGE_COPY_BYTES) & (ops.end > ops.start))
     if len(ops) < MIN_COPIES:
@@ -133,6 +141,6 @@ def _bandwidth(recording: Recording, memory: str) -> Measure | Missing:
 
 
 def _uploads(recording: Recording, memory: str) -> DeviceOps:
-    """Returns the copies to the device from host memory of this kind."""
+    """Returns the copies to the device from host memory of the kind `memory`: "Pinned" or "Pageable"."""
     ops = device_work(recording, Work.UPLOAD)
     return ops.take(name_matches(recording.trace.names, ops.name, lambda name: f"{memory} -> Device" in name))

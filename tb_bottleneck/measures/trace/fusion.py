@@ -38,7 +38,8 @@ _RECURRENT = re.compile(r"lstm|gru|rnn", re.IGNORECASE)
 
 
 class RepeatedCalls(Record, frozen=True, eq=False):
-    """The calls of all loops: [begin, end) in ns on the host's clock. `first` is True for each loop's first call."""
+    """The calls of all loops over the items of a batch, one element per call. A call is the interval [begin, end) in ns
+    on the host's clock. `first` is True for the first call of each loop."""
 
     begin: Ints
     end: Ints
@@ -46,18 +47,20 @@ class RepeatedCalls(Record, frozen=True, eq=False):
 
     @property
     def others(self) -> Spans:
-        """The time of all calls except each loop's first: one batched call makes these calls unnecessary."""
+        """The time of all calls except the first call of each loop. If one call computes the whole batch, these calls
+        are not needed."""
         return union(self.begin[~self.first], self.end[~self.first])
 
 
 def unbatched_calls(recording: Recording) -> Measure | Missing:
-    """Calls per step that a loop over the items of a batch repeats (see `repeated_calls`)."""
+    """Number of calls per step that loops over the items of a batch make (see `repeated_calls`)."""
     calls = repeated_calls(recording)
     return with_example(len(calls.begin) / len(recording.steps), "count", "step", calls.begin, calls.end)
 
 
 def idle_in_unbatched_calls(recording: Recording) -> Measure | Missing:
-    """Share of the window in which the device is idle during repeated calls, without the first call of each loop."""
+    """Share of the window in which the device is idle during the calls of loops over items (see `repeated_calls`),
+    without the first call of each loop."""
     others = repeated_calls(recording).others
     idle = int(recording.idle.covered(others.starts, others.ends).sum())
     return Measure(idle / recording.account.window, "share", "window", len(others))
@@ -65,12 +68,12 @@ def idle_in_unbatched_calls(recording: Recording) -> Measure | Missing:
 
 @memoized
 def repeated_calls(recording: Recording) -> RepeatedCalls:
-    """Returns the calls of all loops, in order of time.
+    """Returns the calls of loops over the items of a batch, in order of time.
 
-    A loop is a sequence of top-level operators of the main thread (names and shapes) that repeats at least MIN_CALLS
-    times in a row within one step. Layers of a model repeat too, so a loop must also select one item and make a batch
-    of size one from it (select, then unsqueeze). Loops with recurrent operators are left out, because each call needs
-    the result of the call before.
+    A loop is a sequence of top-level operators of the main thread (equal in names and shapes) that repeats at least
+    MIN_CALLS times in a row within one step. Layers of a model repeat too, so a loop must also select one item and make
+    a batch of size one from it (aten::select, then aten::unsqueeze). Loops with recurrent operators are left out,
+    because each call needs the result of the call before.
     """
     events, rows = recording.trace.events, _top_level(recording)
     name = events.name[rows]
@@ -97,7 +100,8 @@ def repeated_calls(recording: Recording) -> RepeatedCalls:
 
 
 def _top_level(recording: Recording) -> Ints:
-    """Returns the event rows of the main thread's operators in the host's steps that no other operator encloses."""
+    """Returns the event rows of the main thread's operators in the host's steps that are not inside another operator,
+    in order of time."""
     events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)
     rows = rows[(events.thread[rows] == recording.host.main_thread) & in_host_steps(recording, events.start[rows])]
     rows = rows[np.lexsort((-events.end[rows], events.start[rows]))]
@@ -107,8 +111,8 @@ def _top_level(recording: Recording) -> Ints:
 
 
 def _repeats(keys: Ints) -> Iterator[tuple[int, int, int]]:
-    """Yields disjoint parts of `keys` that repeat, as (position, period, number of repetitions), short periods
-    first."""
+    """Yields the repetitions in `keys`, which has one number per operator (equal operators have equal numbers), as
+    (position, period, number of repetitions). The yielded parts of `keys` do not overlap. Short periods come first."""
     taken = np.zeros(len(keys), np.bool_)
     for period in range(MIN_OPERATORS, min(MAX_OPERATORS, len(keys) // MIN_CALLS) + 1):
         equal = np.concatenate(([0], keys[period:] == keys[:-period], [0]))
@@ -134,9 +138,10 @@ _MULTI_TENSOR = re.compile(r"multi_tensor_apply|FusedOptimizer|fused_adam", re.I
 
 
 def pointwise_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in torch's pointwise kernels of one operator each; on a CPU run in pointwise operators.
+    """Share of the window in torch's pointwise kernels, each of which computes one operator; on a CPU run in pointwise
+    operators.
 
-    Kernels of the optimizer are left out, because compiling the model does not fuse them.
+    Kernels that the optimizer launches are left out, because compiling the model does not fuse them.
     """
     return _pointwise_time(recording, in_optimizer=False)
 
@@ -147,6 +152,7 @@ def optimizer_pointwise(recording: Recording) -> Measure | Missing:
 
 
 def _pointwise_time(recording: Recording, in_optimizer: bool) -> Measure:
+    """Returns the share of the window in pointwise work: of the optimizer if `in_optimizer`, else of all other code."""
     if not recording.on_device:
         rows, own = pointwise_operators(recording, in_optimizer)
         return Measure(float(own.sum()) / recording.account.window, "share", "window", len(rows))
@@ -155,7 +161,7 @@ def _pointwise_time(recording: Recording, in_optimizer: bool) -> Measure:
 
 
 def pointwise_kernels(recording: Recording) -> Measure | Missing:
-    """Pointwise kernels (see `pointwise_share`), or operators of a CPU run, per step."""
+    """Number of pointwise kernels (see `pointwise_share`) per step; on a CPU run, of pointwise operators."""
     if not recording.on_device:
         rows, _ = pointwise_operators(recording, in_optimizer=False)
         return Measure(len(rows) / len(recording.steps), "count", "step", len(rows))
@@ -164,9 +170,10 @@ def pointwise_kernels(recording: Recording) -> Measure | Missing:
 
 
 def optimizer_launches(recording: Recording) -> Measure | Missing:
-    """Launches per step inside Optimizer.step if each updates one parameter; 0 if they update many at once.
+    """Launches per step inside Optimizer.step, if each updates one parameter. 0 if the optimizer updates many
+    parameters per launch.
 
-    On a CPU run these are the operators that Optimizer.step calls.
+    On a CPU run, the operators that Optimizer.step calls are counted instead of launches.
     """
     inside = _inside_optimizer(recording)
     if inside is None:
@@ -178,7 +185,7 @@ def optimizer_launches(recording: Recording) -> Measure | Missing:
 
 
 def optimizer_share(recording: Recording) -> Measure | Missing:
-    """Share of the launch overhead that is inside Optimizer.step."""
+    """Share of the launch overhead (the time of the regime `launch`) that is inside Optimizer.step."""
     if not len(recording.optimizer_steps):
         return Missing("no optimizer step was recorded")
     overhead = recording.owned_spans.of(Regime.LAUNCH)
@@ -188,7 +195,7 @@ def optimizer_share(recording: Recording) -> Measure | Missing:
 
 
 def optimizer_work(recording: Recording) -> Measure | Missing:
-    """On a CPU run: share of the window in operators of Optimizer.step that memory bandwidth limits."""
+    """On a CPU run: share of the window in those operators of Optimizer.step that memory bandwidth limits."""
     if recording.on_device:
         return Missing("the device runs the optimizer's kernels while the host goes on")
     inside = intersect(recording.owned_spans.of(Regime.MEMORY), recording.optimizer_steps)
@@ -196,7 +203,8 @@ def optimizer_work(recording: Recording) -> Measure | Missing:
 
 
 def _inside_optimizer(recording: Recording) -> Bools | None:
-    """Returns a mask of the launches, or operators, that begin inside Optimizer.step; None if no step was recorded."""
+    """Returns a mask: True for each launch of the window (on a CPU run, each operator) that begins inside
+    Optimizer.step. Returns None if no optimizer step was recorded."""
     steps = recording.optimizer_steps
     if not len(steps):
         return None
@@ -207,7 +215,8 @@ def _inside_optimizer(recording: Recording) -> Bools | None:
 
 
 def pointwise_ops(recording: Recording, in_optimizer: bool = False) -> DeviceOps:
-    """Returns torch's pointwise kernels in the window: the optimizer's if `in_optimizer`, else all others."""
+    """Returns torch's pointwise kernels in the window: those that the optimizer launches if `in_optimizer`, else all
+    others."""
     ops, calls = _kernels(recording, _POINTWISE), recording.trace.calls
     launch_times = calls.start[ops.call] if len(calls) else ops.start
     optimizers: Bools = ops.launched & recording.optimizer_steps.contains(launch_times)
@@ -215,7 +224,8 @@ def pointwise_ops(recording: Recording, in_optimizer: bool = False) -> DeviceOps
 
 
 def pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows, Ints]:
-    """Returns the pointwise operators of the main thread (the optimizer's, or all others) and their own time in ns."""
+    """Returns two arrays: the event rows of the main thread's pointwise operators, and their own time in ns, without
+    operators that they call. They are those of the optimizer if `in_optimizer`, else all others."""
     trace, events, operators = recording.trace, recording.trace.events, recording.main_operators
     rows, own = operators.rows, operators.own
     chosen = (events.kind[rows] == Kind.CPU_OP) & in_host_steps(recording, events.start[rows])
@@ -227,6 +237,6 @@ def pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows,
 
 
 def _kernels(recording: Recording, pattern: re.Pattern[str]) -> DeviceOps:
-    """Returns the streaming kernels of the window with a name that the pattern matches."""
+    """Returns the streaming kernels of the window whose name contains a match of `pattern`."""
     ops = device_work(recording, Work.STREAMING)
     return ops.take(name_matches(recording.trace.names, ops.name, lambda name: bool(pattern.search(name))))

@@ -11,22 +11,22 @@ _NOT_RECORDED = Missing(
     "the trace has no counters of the device: torch 2.15 writes them with torch.profiler.PerformanceMetricsConfig"
 )
 _LOADED = 0.5
-"""A sample counts for the clock if the device works for at least this part of its time, as for clocks of telemetry
-(measures/telemetry/device.py). An idle device lowers its clock."""
+"""A sample of the clock counts if the device works for at least this part of the sample's time, as for clocks of
+telemetry (measures/telemetry/device.py). An idle device lowers its clock."""
 
 
 def sm_active(recording: Recording) -> Measure | Missing:
-    """Measured mean time in which a multiprocessor has work, over all multiprocessors (share of the window)."""
+    """Measured share of the window in which a multiprocessor has work, as the mean of all multiprocessors."""
     return _mean(recording, Signal.SM_ACTIVE, "share")
 
 
 def bandwidth_in_use(recording: Recording) -> Measure | Missing:
-    """Measured mean memory bandwidth in use (share of the device's peak)."""
+    """Measured mean memory bandwidth of the window (share of the device's peak)."""
     return _mean(recording, Signal.BANDWIDTH, "share")
 
 
 def mean_power(recording: Recording) -> Measure | Missing:
-    """Mean power of the board, in W."""
+    """Mean power of the board in the window, in W."""
     return _mean(recording, Signal.POWER, "W")
 
 
@@ -37,7 +37,7 @@ def hottest(recording: Recording) -> Measure | Missing:
 
 
 def clock_below_highest(recording: Recording) -> Measure | Missing:
-    """Mean distance of the clock from the highest clock of the recording, while the device works (share)."""
+    """Mean of 1 - clock / highest clock of the recording, while the device works (share of the highest clock)."""
     samples = samples_of(recording.trace, Signal.CLOCK)
     inside = _inside(recording, Signal.CLOCK)
     if samples is None or inside is None or not samples.values.max() > 0:
@@ -52,6 +52,7 @@ def clock_below_highest(recording: Recording) -> Measure | Missing:
 
 
 def _mean(recording: Recording, signal: Signal, unit: str) -> Measure | Missing:
+    """Returns the mean of the counter `signal` over the window as a measure in `unit`."""
     samples = samples_of(recording.trace, signal)
     if samples is None:
         return _NOT_RECORDED
@@ -60,7 +61,7 @@ def _mean(recording: Recording, signal: Signal, unit: str) -> Measure | Missing:
 
 
 def _inside(recording: Recording, signal: Signal) -> Samples | None:
-    """Returns the samples that end in the window; None if there are none."""
+    """Returns the samples of the counter `signal` that end in the window; None if there are none."""
     samples = samples_of(recording.trace, signal)
     if samples is None:
         return None

@@ -1,6 +1,7 @@
-"""Measures of the host outside the loader: launches, calls, operators, and pauses in Python.
+"""Measures of the host outside the data loader: launches, calls, operators, and pauses in Python.
 
-Some operators compute on the host although the run has a device (attribution/host_operators.py).
+Host operators are operators that compute on the host although the run has a device (attribution/host_operators.py).
+Some of them make batches; they belong to the regime `input`.
 """
 
 from dataclasses import replace
@@ -28,7 +29,8 @@ MAX_NAMES_LISTED = 3
 
 
 def host_operator_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in which the device is idle while operators compute on the host, without making batches."""
+    """Share of the window in which the device is idle while operators compute on the host, other than operators that
+    make batches."""
     if not recording.on_device:
         return _CPU_RUN
     idle = recording.gaps.by_activity.of(Activity.COMPUTE)
@@ -36,7 +38,8 @@ def host_operator_share(recording: Recording) -> Measure | Missing:
 
 
 def host_operator_time(recording: Recording) -> Measure | Missing:
-    """Time per step (ns) in which the device is idle while operators compute on the host, without making batches."""
+    """Time per step (ns) in which the device is idle while operators compute on the host, other than operators that
+    make batches."""
     if not recording.on_device:
         return _CPU_RUN
     gaps = recording.gaps
@@ -47,7 +50,8 @@ def host_operator_time(recording: Recording) -> Measure | Missing:
 
 
 def host_operators(recording: Recording) -> Measure | Missing:
-    """The names of operators that compute on the host without making batches, longest first, as text."""
+    """The names of the operators that compute on the host, other than operators that make batches, longest first, as
+    text."""
     if not recording.on_device:
         return _CPU_RUN
     names, count = operator_names(recording, makes_batch=False)
@@ -55,7 +59,8 @@ def host_operators(recording: Recording) -> Measure | Missing:
 
 
 def batch_operator_share(recording: Recording) -> Measure | Missing:
-    """Share of the device's idle time in loading in which operators of the training loop make batches on the host.
+    """Share of the device's idle time in waits for batches during which operators of the training loop make batches on
+    the host.
 
     Operators inside fetches of a DataLoader do not count.
     """
@@ -72,7 +77,8 @@ def batch_operator_share(recording: Recording) -> Measure | Missing:
 
 
 def created_share(recording: Recording) -> Measure | Missing:
-    """Share of the time of batch-making operators that is in operators that write constant or random values."""
+    """Share of the time of batch-making operators that is in operators that write constant or random values, such as
+    torch.randn."""
     if not recording.on_device:
         return _CPU_RUN
     rows = _outermost(recording, makes_batch=True)
@@ -87,9 +93,11 @@ def created_share(recording: Recording) -> Measure | Missing:
 
 
 def operator_names(recording: Recording, makes_batch: bool) -> tuple[list[str], int]:
-    """Returns the MAX_NAMES_LISTED names with the most time among the window's host operators, and the number of calls.
+    """Returns the MAX_NAMES_LISTED names of host operators with the most time in the window, and the number of calls of
+    all of them.
 
-    An operator that calls another host operator is left out. `makes_batch` selects operators that make batches.
+    An operator that calls another host operator is left out. `makes_batch` selects the operators that make batches, or
+    else the others.
     """
     events, rows = recording.trace.events, _outermost(recording, makes_batch)
     if not len(rows):
@@ -100,7 +108,8 @@ def operator_names(recording: Recording, makes_batch: bool) -> tuple[list[str], 
 
 
 def _outermost(recording: Recording, makes_batch: bool) -> Rows:
-    """Returns the event rows of the window's host operators that do not call another host operator."""
+    """Returns the event rows of those host operators of the window that do not call another host operator.
+    `makes_batch` is as in `operator_names`."""
     events, operators = recording.trace.events, recording.host.host_operators
     chosen = in_host_steps(recording, operators.start) & (operators.makes_batch == makes_batch)
     rows = operators.rows[chosen]
@@ -117,9 +126,9 @@ MAX_OPERATORS_LISTED, MAX_CALLS_LOCATED = 30, 100
 
 
 def frequent_operators(recording: Recording) -> list[tuple[str, int, Place | None]]:
-    """Returns (name, number of calls, place with the most calls) of the MAX_OPERATORS_LISTED most frequent operators.
+    """Returns the MAX_OPERATORS_LISTED most frequent operators of the window as (name, number of calls, place).
 
-    The place is None if it is not known.
+    The place is the one in the user's program with the most of these calls; None if it is not known.
     """
     events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
@@ -147,7 +156,7 @@ def time_per_launch(recording: Recording) -> Measure | Missing:
 
 
 def runtime_calls(recording: Recording) -> Measure | Missing:
-    """Runtime and driver calls per step, including waits."""
+    """Calls of the runtime and the driver (such as CUDA) per step, including calls that wait."""
     calls = recording.trace.calls
     if not recording.on_device:
         return _HOST_DISPATCH_CPU_RUN
@@ -158,19 +167,19 @@ def runtime_calls(recording: Recording) -> Measure | Missing:
 
 
 def host_rows_recorded(recording: Recording) -> Measure | Missing:
-    """1 if host rows (operators, annotations or frames) were recorded, or on a CPU run; missing otherwise."""
+    """1 if operators, annotations or frames of the host were recorded, or on a CPU run (count); missing otherwise."""
     if recording.on_device and not recording.host.recorded:
         return Missing("neither operators nor annotations were recorded; ProfilerActivity.CPU records them")
     return Measure(1.0, "count", "recording")
 
 
 def models(recording: Recording) -> Measure | Missing:
-    """1 if layers of a model or a training were recorded, otherwise 0."""
+    """1 if layers of a model or a training were recorded, otherwise 0 (count)."""
     return Measure(float(has_model(recording.trace)), "count", "recording")
 
 
 def operators(recording: Recording) -> Measure | Missing:
-    """Number of operators per step, including nested ones."""
+    """Number of operators per step, including operators that other operators call."""
     rows = recording.trace.rows(Kind.CPU_OP)
     count = int(in_host_steps(recording, recording.trace.events.start[rows]).sum())
     return (
@@ -190,7 +199,7 @@ def values_read_singly(recording: Recording) -> Measure | Missing:
 
 
 def longest_host_pause(recording: Recording) -> Measure | Missing:
-    """The longest interval of the window in which the device is idle while Python outside torch runs (ns)."""
+    """The longest interval of the window (ns) in which the device is idle while Python outside torch runs."""
     spans = _python_time(recording)
     if not len(spans):
         return Measure(0.0, "ns", "window", 0)
@@ -200,7 +209,8 @@ def longest_host_pause(recording: Recording) -> Measure | Missing:
 
 
 def idle_before_first_work(recording: Recording) -> Measure | Missing:
-    """Share of the window in which Python or the host's operators run before the first work of any device.
+    """Share of the window in which the device is idle before the first work of any device, while Python or the host's
+    operators run.
 
     The share is 0 in a recording with steps.
     """
@@ -216,7 +226,8 @@ def idle_before_first_work(recording: Recording) -> Measure | Missing:
 def steps_between_pauses(recording: Recording) -> Measure | Missing:
     """The median number of steps from one step with a long pause to the next; 1 if every step has a long pause.
 
-    A step has a long pause if Python keeps the device idle for more than half as long as in the worst step.
+    A step has a long pause if Python keeps the device idle for more than half (LONG_PAUSE_SHARE) as long as in the step
+    with the most such time.
     """
     spans, edges = _python_time(recording), recording.steps.edges
     if len(recording.steps) < MIN_STEPS_FOR_PAUSES or not len(spans):
@@ -229,5 +240,5 @@ def steps_between_pauses(recording: Recording) -> Measure | Missing:
 
 
 def _python_time(recording: Recording) -> Spans:
-    """Returns the time in which Python outside torch runs and the device has no work."""
+    """Returns the time in which the device is idle while Python outside torch runs."""
     return recording.owned_spans.of(Regime.HOST)

@@ -26,8 +26,8 @@ from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 
 MOMENTS = 1_000
-"""Number of moments in fetches at which frames are looked up: the share of a stage with a tenth of the time is known to
-within two percentage points."""
+"""Number of times, spread evenly over the fetches, at which frames are looked up. With this number, the share of a
+stage that takes a tenth of the time is known to within two percentage points."""
 _NO_FRAMES = Missing("Python frames were not recorded; with_stack=True shows what the loader does")
 # Of io.open and os.open, as the profiler names it. Decoders that open files in C++ do not call it.
 _OPEN = "<built-in function open>"
@@ -37,7 +37,8 @@ _LOADER_FILES = ("torch/utils/data/_utils/", "torch/utils/data/dataloader.py(")
 
 @memoized
 def loader_work(recording: Recording) -> LoaderWork | Missing:
-    """Returns the work on batches: from frames if the training thread makes batches, else sampled in the workers."""
+    """Returns the work of making batches: from recorded frames if the training thread makes the batches, else from the
+    stacks that the monitor sampled in the workers."""
     iterator = loader_iterator(recording)
     if isinstance(iterator, Missing):
         return NO_LOADER
@@ -54,7 +55,7 @@ def loader_work(recording: Recording) -> LoaderWork | Missing:
 
 
 def costliest_stage(recording: Recording) -> Measure | Missing:
-    """The stage of making a batch with the most time, and its share of the time, as text."""
+    """The stage of making a batch that takes the most time, and its share of the time of all stages, as text."""
     work = loader_work(recording)
     if isinstance(work, Missing):
         return work
@@ -62,7 +63,7 @@ def costliest_stage(recording: Recording) -> Measure | Missing:
 
 
 def batch_time(recording: Recording) -> Measure | Missing:
-    """Time in which one process makes a batch (ns)."""
+    """Mean time (ns) that one process takes to make a batch."""
     work = loader_work(recording)
     if isinstance(work, Missing):
         return work
@@ -72,7 +73,8 @@ def batch_time(recording: Recording) -> Measure | Missing:
 
 
 def workers_at_work(recording: Recording) -> Measure | Missing:
-    """Share of the workers' time in which they make batches, sampled from their start until the trace was written."""
+    """Share of the workers' time in which they make batches, sampled from the start of the workers until the trace was
+    written."""
     work = loader_work(recording)
     if isinstance(work, Missing):
         return work
@@ -82,7 +84,8 @@ def workers_at_work(recording: Recording) -> Measure | Missing:
 
 
 def processes_needed(recording: Recording) -> Measure | Missing:
-    """Workers that would make batches as fast as a step without waiting uses them, with any number of cores (count).
+    """Number of worker processes that would make batches as fast as a step without the wait for batches uses them,
+    regardless of the number of cores (count).
 
     Time in which one process makes the batches of a step / time of the step without the wait for batches, rounded up.
     With gradient accumulation, a step has several batches.
@@ -96,10 +99,13 @@ def processes_needed(recording: Recording) -> Measure | Missing:
 
 
 def _batches_in_window(recording: Recording) -> int:
+    """Returns the number of fetches that begin in the host's steps."""
     return int(in_host_steps(recording, recording.trace.events.start[fetches(recording)]).sum())
 
 
 def _work_of_frames(recording: Recording) -> LoaderWork | Missing:
+    """Returns the work of making batches on the training thread, from the Python frames that run at MOMENTS times in
+    the fetches of the window."""
     events, rows = recording.trace.events, fetches(recording)
     rows = rows[in_host_steps(recording, events.start[rows])]
     if not len(rows):
@@ -135,7 +141,8 @@ def _work_of_frames(recording: Recording) -> LoaderWork | Missing:
 
 
 def _beside(recording: Recording) -> tuple[tuple[str, float], ...]:
-    """Returns ("pin", ns) and ("copy", ns): time in which other threads pin batches, and copies to the device run."""
+    """Returns (("pin", ns), ("copy", ns)): the time in which threads other than the loading one copy batches to pinned
+    memory, and the time in which copies to the device run."""
     trace, events = recording.trace, recording.trace.events
     pinning = trace.rows(Kind.PYTHON)
     pinning = pinning[in_host_steps(recording, events.start[pinning])]

@@ -1,4 +1,5 @@
-"""Measures of interruptions of the steady steps: checkpoints, logging, evaluation, garbage collection, first runs."""
+"""Measures of interruptions of the steady steps: checkpoints, logging, evaluation, garbage collection, and first runs
+(code that runs for the first time, and is compiled, loaded or tuned)."""
 
 import numpy as np
 
@@ -30,10 +31,10 @@ _NOTHING = Missing("no interruption was recorded")
 
 
 class Interruptions(Record, frozen=True, eq=False):
-    """Interruptions in order of time. `rows` are event rows, `begin` and `end` are in ns.
+    """Interruptions in order of time, one element each. `rows` are event rows, `begin` and `end` are in ns.
 
-    `kind` is an index into INTERRUPTION_KINDS, or len(INTERRUPTION_KINDS) for other kinds. The end is the end of the
-    row, or of the evaluation that begins with the row.
+    `kind` is an index into INTERRUPTION_KINDS, or len(INTERRUPTION_KINDS) for other kinds. `end` is the end of the
+    event or, for an evaluation of which the event is only the beginning, the end of the evaluation.
     """
 
     rows: Rows
@@ -53,7 +54,7 @@ class Interruptions(Record, frozen=True, eq=False):
         return self._where(self.kind == int(np.argmax(costs)))
 
     def spans(self) -> Spans:
-        """Returns the union of the interruptions' time spans."""
+        """Returns the union of the interruptions' time intervals."""
         return union(self.begin, self.end)
 
     def _where(self, mask: Bools) -> "Interruptions":
@@ -61,40 +62,47 @@ class Interruptions(Record, frozen=True, eq=False):
 
 
 def checkpoints(recording: Recording) -> Measure | Missing:
-    """Time of the window in which checkpoints are written (ns). The measure's `count` is the number of checkpoints."""
+    """Time of the window in which checkpoints are written (ns). The `count` of the measure is the number of
+    checkpoints."""
     return _time_in(recording, "checkpoint")
 
 
 def log_writes(recording: Recording) -> Measure | Missing:
-    """Time of the window in which logs are written (ns). The measure's `count` is the number of writes."""
+    """Time of the window in which logs are written (ns). The `count` of the measure is the number of writes."""
     return _time_in(recording, "logging")
 
 
 def garbage_collections(recording: Recording) -> Measure | Missing:
-    """Time of the window in which Python collects garbage (ns). The measure's `count` is the number of collections."""
+    """Time of the window in which Python collects garbage (ns). The `count` of the measure is the number of
+    collections."""
     return _time_in(recording, "collection")
 
 
 def evaluations(recording: Recording) -> Measure | Missing:
-    """Time of the window in which the model is evaluated (ns). The measure's `count` is the number of evaluations."""
+    """Time of the window in which the model is evaluated (ns). The `count` of the measure is the number of
+    evaluations."""
     return _time_in(recording, "evaluation")
 
 
 def interruption_time(recording: Recording) -> Measure | Missing:
-    """Time of the window in which the device is idle while something interrupts the steps (ns)."""
+    """Time of the window in which the device is idle because of an interruption (ns): the time of the regime
+    `interruption`."""
     return Measure(float(recording.account.ns[Regime.INTERRUPTION]), "ns", "window")
 
 
 def first_runs(recording: Recording) -> Measure | Missing:
-    """Time of the window in which the device waits for first-time work: compiling, loading code, tuning (ns)."""
+    """Time of the window in which the device waits for code that runs for the first time and is compiled, loaded or
+    tuned (ns)."""
     begin, end, time = first_runs_of(recording)
     return with_example(float(time.sum()), "ns", "window", begin, end)
 
 
 def first_runs_once(recording: Recording) -> Measure | Missing:
-    """Share of the window in first runs that do not recur: they are in one step, or the recording has no steps.
+    """Share of the window in first runs, if they are in fewer than MIN_RECURRING_STEPS steps or the recording has no
+    steps; otherwise 0.
 
-    First runs recur in each step if torch.compile meets new shapes; loading code does not recur.
+    First runs in several steps may occur in all steps, as if torch.compile meets new shapes. First runs in one step are
+    a start-up.
     """
     begin, end, time = first_runs_of(recording)
     steps = np.searchsorted(recording.steps.edges, begin, side="right")
@@ -104,7 +112,7 @@ def first_runs_once(recording: Recording) -> Measure | Missing:
 
 
 def costliest_interruption(recording: Recording) -> Measure | Missing:
-    """The row name with the most time among interruptions of the costliest kind, as text."""
+    """The name of the event with the most time among the interruptions of the kind with the most time, as text."""
     found, events = interruptions_of(recording).costliest(), recording.trace.events
     if not len(found.rows):
         return _NOTHING
@@ -115,7 +123,7 @@ def costliest_interruption(recording: Recording) -> Measure | Missing:
 
 
 def steps_between_interruptions(recording: Recording) -> Measure | Missing:
-    """The median number of steps from one interruption of the costliest kind to the next."""
+    """The median number of steps from one interruption of the kind with the most time to the next."""
     found = interruptions_of(recording).costliest()
     if not len(found.rows):
         return _NOTHING
@@ -127,7 +135,7 @@ def steps_between_interruptions(recording: Recording) -> Measure | Missing:
 
 
 def usual_step(recording: Recording) -> Measure | Missing:
-    """The mean time (ns) of a step without an interruption of the costliest kind.
+    """The mean time (ns) of a step without an interruption of the kind with the most time.
 
     Missing if steps with such an interruption take no longer.
     """
@@ -135,13 +143,13 @@ def usual_step(recording: Recording) -> Measure | Missing:
 
 
 def interrupted_step(recording: Recording) -> Measure | Missing:
-    """The mean time (ns) of a step with an interruption of the costliest kind."""
+    """The mean time (ns) of a step with an interruption of the kind with the most time."""
     return _step_time(recording, interrupted=True)
 
 
 @memoized
 def interruptions_of(recording: Recording) -> Interruptions:
-    """Returns the interruptions of the window."""
+    """Returns the interruptions that overlap the host's steps. An interruption inside another one is left out."""
     trace, events = recording.trace, recording.trace.events
     training = has_training(trace)
     patterns = {
@@ -166,11 +174,15 @@ def interruptions_of(recording: Recording) -> Interruptions:
 
 
 def _kind(name: str) -> int:
+    """Returns the index in INTERRUPTION_KINDS for the name of an event, or len(INTERRUPTION_KINDS) if no word
+    matches."""
     matches = [any(word in name.lower() for word in words) for words in INTERRUPTION_KINDS.values()]
     return matches.index(True) if any(matches) else len(INTERRUPTION_KINDS)
 
 
 def _time_in(recording: Recording, kind: str) -> Measure | Missing:
+    """Returns the time of the window in interruptions of `kind`, a key of INTERRUPTION_KINDS. Missing if there are none
+    and Python frames were not recorded."""
     found, host = interruptions_of(recording).of(kind), recording.steps.host
     if not len(found.rows) and not recording.trace.header.stacks_recorded:
         return _NO_FRAMES
@@ -185,6 +197,8 @@ def _steps_with(recording: Recording, rows: Rows) -> Ints:
 
 
 def _step_time(recording: Recording, interrupted: bool) -> Measure | Missing:
+    """Returns the mean time of the steps with (`interrupted`) or without an interruption of the kind with the most
+    time."""
     steps, length = np.zeros(len(recording.steps), np.bool_), recording.steps.durations
     steps[_steps_with(recording, interruptions_of(recording).costliest().rows)] = True
     if not steps.any() or steps.all():

@@ -1,4 +1,9 @@
-"""Measures of how well kernels use the device's arithmetic and bandwidth: limits, precisions, alignment."""
+"""Measures of how well kernels use the device's arithmetic and bandwidth: limits, precisions, alignment.
+
+Contractions are matrix multiplications, convolutions and attention. Matrix units are the units of a device for matrix
+products (NVIDIA: tensor cores); the others are vector units. A roof is the peak rate of the device that limits a
+kernel.
+"""
 
 import numpy as np
 
@@ -23,11 +28,12 @@ MOSTLY = 0.5
 WORTH_LISTING = 0.01
 
 MOST = 0.5
-"""Most contractions run on matrix units if these take more than this share of the contractions' time."""
+"""Most contractions run on matrix units if these contractions take more than this share of all contractions' time."""
 
 
 def roofs_known(recording: Recording) -> Measure | Missing:
-    """Share of the kernels' time with a limit known from shapes; other limits are inferred from kernel names."""
+    """Share of the kernels' time in kernels whose limit (arithmetic or bandwidth) is known from shapes. The limits of
+    other kernels are inferred from their names."""
     inside, length = _kernel_time(recording)
     if not length.sum():
         return _NO_DEVICE
@@ -36,14 +42,15 @@ def roofs_known(recording: Recording) -> Measure | Missing:
 
 
 def shapes_recorded(recording: Recording) -> Measure | Missing:
-    """1 if shapes of operators' inputs were recorded, otherwise missing."""
+    """1 if the shapes of operators' inputs were recorded (count); otherwise missing."""
     if len(recording.trace.signatures) < MIN_SIGNATURES:
         return Missing("no shapes were recorded")
     return Measure(1.0, "count", "recording")
 
 
 def reachable_peak(recording: Recording) -> Measure | Missing:
-    """Share of the data sheet's peak that matrix units reach at best; missing if most contractions do not use them."""
+    """Share of the data sheet's peak that matrix units reach at best; missing if most contractions do not use matrix
+    units, or if the whole peak can be reached."""
     peaks, ops = peaks_of(recording.trace), _products(recording)
     length = (ops.end - ops.start).astype(np.float64)
     names, spent = _sum_by_name(ops.name, length)
@@ -58,17 +65,19 @@ def reachable_peak(recording: Recording) -> Measure | Missing:
 
 
 def compute_reached(recording: Recording) -> Measure | Missing:
-    """Efficiency of the kernels limited by arithmetic: share of the reachable throughput, weighted by time."""
+    """Efficiency of the kernels limited by arithmetic: reached rate / reachable rate of the device, as the mean
+    weighted by time (share)."""
     return _reached(recording, BoundBy.COMPUTE)
 
 
 def memory_reached(recording: Recording) -> Measure | Missing:
-    """Efficiency of the kernels limited by bandwidth: share of the device's bandwidth, weighted by time."""
+    """Efficiency of the kernels limited by bandwidth: reached bandwidth / bandwidth of the device, as the mean weighted
+    by time (share)."""
     return _reached(recording, BoundBy.MEMORY)
 
 
 def full_precision_products(recording: Recording) -> Measure | Missing:
-    """Share of the window in which matrix multiplications and convolutions run in fp32 on vector units.
+    """Share of the window in which contractions run in fp32 on vector units.
 
     Missing if the device is not known or has no matrix units. Zero if the contractions on matrix units take at least as
     long as those in fp32 on vector units.
@@ -83,7 +92,7 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
 
 
 def fp32_products(recording: Recording) -> Measure | Missing:
-    """Share of the contractions' time in fp32 or tf32, if that is more than MOSTLY.
+    """Share of the contractions' time that is in fp32 or tf32, if this share is more than MOSTLY.
 
     Missing otherwise: the activations already have 16 bits, or their type is not known.
     """
@@ -119,7 +128,8 @@ def without_bf16(recording: Recording) -> Measure | Missing:
 
 
 def types_multiplied(recording: Recording) -> Measure | Missing:
-    """The types and units of contractions, each with its share of the contractions' time: `fp32 (vector): 82 %`."""
+    """The types and units of contractions, each with its share of the contractions' time, as text: `fp32 (vector): 82
+    %`."""
     ops = _products(recording)
     length = ops.end - ops.start
     if not length.sum():
@@ -133,7 +143,8 @@ def types_multiplied(recording: Recording) -> Measure | Missing:
 
 
 def reached_by_type(recording: Recording) -> Measure | Missing:
-    """Efficiency of contractions by type, as text: share of the reachable throughput, such as `bf16 (tensor): 61 %`."""
+    """Efficiency of contractions by type, as text: reached rate / reachable rate of the device, such as `bf16 (tensor):
+    61 %`."""
     inside, length = _kernel_time(recording)
     ops = recording.trace.device_ops.take(inside)
     bound_by, reached = recording.kernel_bounds.bound_by[inside], recording.kernel_bounds.reached[inside]
@@ -154,13 +165,14 @@ def reached_by_type(recording: Recording) -> Measure | Missing:
 
 
 def peak_source(recording: Recording) -> Measure | Missing:
-    """The source of the device's peaks: calibration, data sheet or device properties."""
+    """The source of the device's peaks, as text: calibration, data sheet or device properties."""
     peaks = peaks_of(recording.trace)
     return Missing("the device's peaks are not known") if peaks is None else text_measure(peaks.basis)
 
 
 def misaligned_products(recording: Recording) -> Measure | Missing:
-    """Share of the window in kernels chosen because a size or an address is not a multiple of eight elements."""
+    """Share of the window in kernels that the library chose because a size or an address is not a multiple of eight
+    elements."""
     if not recording.on_device:
         return _NO_DEVICE
     ops = misaligned_kernels(recording)
@@ -168,7 +180,7 @@ def misaligned_products(recording: Recording) -> Measure | Missing:
 
 
 def misaligned_kernel(recording: Recording) -> Measure | Missing:
-    """The misaligned kernel that takes the most time, by name."""
+    """The name of the kernel with the most time among those of `misaligned_products`, as text."""
     ops = misaligned_kernels(recording)
     if not len(ops):
         return Missing("no misaligned kernel ran")
@@ -183,23 +195,25 @@ def plain_fp32_kernels(recording: Recording) -> DeviceOps:
 
 
 def misaligned_kernels(recording: Recording) -> DeviceOps:
-    """Returns the contractions of the window in kernels for sizes or addresses not a multiple of eight elements."""
+    """Returns the contractions of the window in kernels for sizes or addresses that are not a multiple of eight
+    elements."""
     ops = _products(recording)
     return ops.take(name_matches(recording.trace.names, ops.name, misaligned))
 
 
 def _products(recording: Recording) -> DeviceOps:
-    """Returns the matrix multiplications, convolutions and attention kernels of the window."""
+    """Returns the contractions of the window."""
     return device_work(recording, Work.CONTRACTION)
 
 
 def _sum_by_name(names: Ints, values: Floats) -> tuple[list[int], list[float]]:
-    """Returns the distinct names, and for each name the sum of its values."""
+    """Returns the distinct elements of `names`, and for each of them the sum of its `values`."""
     distinct, which = np.unique(names, return_inverse=True)
     return distinct.tolist(), np.bincount(which, weights=values).tolist()
 
 
 def _label(precision: Precision | None) -> str:
+    """Returns the type and unit of a precision as text, such as "bf16 (tensor)"."""
     if precision is None or precision.dtype is None:
         return "unknown type"
     return f"{precision.dtype} ({precision.unit})"
@@ -218,7 +232,8 @@ def _on_matrix_units(precision: Precision | None) -> bool:
 
 
 def _kernel_time(recording: Recording) -> tuple[Bools, Ints]:
-    """Returns a mask of the device operations that are compute kernels of the window, and their lengths in ns."""
+    """Returns a mask of the device operations that are compute kernels of the window, and the durations in ns of those
+    that it selects."""
     ops, steps = recording.trace.device_ops, recording.steps
     kernels = np.isin(ops.work, COMPUTE_KERNELS)
     inside: Bools = kernels & (ops.end > steps.begin) & (ops.start < steps.end)
@@ -226,6 +241,7 @@ def _kernel_time(recording: Recording) -> tuple[Bools, Ints]:
 
 
 def _reached(recording: Recording, limit: BoundBy) -> Measure | Missing:
+    """Returns the mean efficiency, weighted by time, of the kernels of the window with the limit `limit`."""
     inside, length = _kernel_time(recording)
     rows = recording.kernel_bounds.bound_by[inside] == limit
     if not length[rows].sum():

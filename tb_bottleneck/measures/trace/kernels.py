@@ -35,7 +35,7 @@ def kernels(recording: Recording) -> Measure | Missing:
 
 
 def kernel_time(recording: Recording) -> Measure | Missing:
-    """Median time of a kernel (ns)."""
+    """Median duration of a kernel (ns)."""
     ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
@@ -43,7 +43,7 @@ def kernel_time(recording: Recording) -> Measure | Missing:
 
 
 def costliest_kernel(recording: Recording) -> Measure | Missing:
-    """The kernel that takes the most device time, by name; untrusted text."""
+    """The name of the kernel that takes the most device time, as text; untrusted."""
     ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
@@ -63,7 +63,7 @@ def underfilled_share(recording: Recording) -> Measure | Missing:
 
 
 def unknown_kernels(recording: Recording) -> Measure | Missing:
-    """Share of the window in kernels whose kind of work is not known from names, operators or shapes."""
+    """Share of the window in kernels whose kind of work is not known from their names, operators or shapes."""
     if not recording.on_device:
         return _NO_DEVICE
     spans = recording.busy[Regime.UNEXPLAINED]
@@ -71,7 +71,8 @@ def unknown_kernels(recording: Recording) -> Measure | Missing:
 
 
 def longest_call_of(recording: Recording, name: int, ops: DeviceOps) -> Measure:
-    """Returns the shortened kernel name (row `name` of the names) as a measure that points at the longest of `ops`."""
+    """Returns the name of a kernel, shortened, as a measure. `name` is the index of its name, and `ops` are its calls.
+    The measure's `begin` and `end` are those of the longest call."""
     longest = int(np.argmax(ops.end - ops.start))
     return text_measure(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))
 
@@ -84,7 +85,7 @@ def multiprocessors(recording: Recording) -> Measure | Missing:
 
 
 def threads_per_core(recording: Recording) -> Measure | Missing:
-    """Intra-op threads of all local processes per available core, from the run's context."""
+    """Intra-op threads of torch in all processes of this machine / cores available, from the run's context (count)."""
     context = recording.trace.header.context
     threads, cores = context.get("torch_threads"), context.get("cores")
     processes = context.get("local_world_size", 1)
@@ -95,7 +96,8 @@ def threads_per_core(recording: Recording) -> Measure | Missing:
 
 
 def unused_cores(recording: Recording) -> Measure | Missing:
-    """Share of the available physical cores on which no intra-op thread or loader worker of a local process runs.
+    """Share of the available physical cores on which no intra-op thread or loader worker of the job's processes on this
+    machine runs.
 
     If the number of physical cores was not recorded, hyper-threads count as cores.
     """
@@ -114,13 +116,14 @@ def unused_cores(recording: Recording) -> Measure | Missing:
 
 
 GRAIN_SIZE = 32_768
-"""Elements from which torch divides the work of an operator among threads (ATen/Parallel.h, GRAIN_SIZE)."""
+"""Number of elements from which torch divides the work of an operator among threads (ATen/Parallel.h, GRAIN_SIZE)."""
 DIVISIBLE_FLOPS = 2e6
-"""Operations from which a contraction is divided among threads: the product of two matrices of 100 x 100."""
+"""Number of floating-point operations from which a contraction is divided among threads: that of the product of two
+matrices of 100 x 100."""
 
 
 def divisible_share(recording: Recording) -> Measure | Missing:
-    """Share of the operators' time on the CPU that is in operators with enough work for several threads.
+    """Share of the operators' time on the CPU in operators with enough work for several threads.
 
     Operators without recorded shapes count as having enough work.
     """
@@ -147,6 +150,8 @@ def divisible_share(recording: Recording) -> Measure | Missing:
 
 
 def _is_divisible(trace: Trace, name: int, signature: int) -> bool:
+    """Returns True if an operator has enough work for several threads, or if its shapes are not known. `name` and
+    `signature` are indices of the trace's names and signatures."""
     operands = operands_of(trace.signatures[signature]) if signature else None
     if operands is None:
         return True
@@ -169,5 +174,6 @@ def cores(recording: Recording) -> Measure | Missing:
 
 
 def _context_number(recording: Recording, key: str) -> Measure | Missing:
+    """Returns the number `key` of the run's context as a measure."""
     value = positive(recording.trace.header.context.get(key))
     return _NO_CONTEXT if value is None else Measure(value, "count", "process", source="context")

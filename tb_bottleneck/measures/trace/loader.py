@@ -1,4 +1,7 @@
-"""Measures of the data loader as the training thread sees it. Worker processes never appear in a trace."""
+"""Measures of the data loader as the training thread sees it. Worker processes never appear in a trace.
+
+A fetch is one call of `DataLoader.__next__`, or of the same method of a DataPipe, which returns the next batch.
+"""
 
 import re
 
@@ -40,7 +43,7 @@ LONGEST_HANDOVER_NS = 200_000
 
 
 def loader_fetch(recording: Recording) -> Measure | Missing:
-    """Time per step (ns) that the training thread spends in DataLoader.__next__, whether or not the device is busy."""
+    """Time per step (ns) that the training thread spends in fetches, whether or not the device is busy."""
     rows = fetches(recording)
     if not len(rows):
         return NO_LOADER
@@ -51,14 +54,14 @@ def loader_fetch(recording: Recording) -> Measure | Missing:
 
 
 def batches_seen(recording: Recording) -> Measure | Missing:
-    """The same as `loader_fetch`. If it is missing although other code that creates batches was recorded, the reason is
-    ONLY_BATCHES."""
+    """The same as `loader_fetch`. If that is missing although other code that creates batches was recorded, the result
+    is ONLY_BATCHES."""
     fetch = loader_fetch(recording)
     return ONLY_BATCHES if isinstance(fetch, Missing) and recording.account.ns[Regime.INPUT] else fetch
 
 
 def loader_idle(recording: Recording) -> Measure | Missing:
-    """Time per step (ns) that the device is idle while the training thread is in the loader."""
+    """Time per step (ns) in which the device is idle while the training thread is in the loader."""
     if not recording.on_device:
         return loader_fetch(recording)
     idle, gaps = recording.gaps.by_activity.of(Activity.LOAD_BATCH), recording.gaps
@@ -84,7 +87,7 @@ def loader_iterator(recording: Recording) -> Measure | Missing:
 
 
 def usual_fetch(recording: Recording) -> Measure | Missing:
-    """The median time of a fetch (ns)."""
+    """The median duration of a fetch (ns)."""
     events, rows = recording.trace.events, _whole_fetches(recording)
     if not len(rows):
         return NO_LOADER
@@ -92,22 +95,23 @@ def usual_fetch(recording: Recording) -> Measure | Missing:
 
 
 def fetches_recorded(recording: Recording) -> Measure | Missing:
-    """The number of fetches in the whole recording; from MIN_FETCHES on they show whether workers keep up."""
+    """The number of fetches in the whole recording. At least MIN_FETCHES are needed to know whether workers keep up."""
     rows, events = fetches(recording), recording.trace.events
     return with_example(float(len(rows)), "count", "fetch", events.start[rows], events.end[rows])
 
 
 def waiting_fetches(recording: Recording) -> Measure | Missing:
-    """The number of fetches in the whole recording that take longer than handing over a ready batch."""
+    """The number of fetches in the whole recording that take longer than LONGEST_HANDOVER_NS, the time to hand over a
+    batch that is ready."""
     rows, events = fetches(recording), recording.trace.events
     rows = rows[events.duration[rows] > LONGEST_HANDOVER_NS]
     return with_example(float(len(rows)), "count", "fetch", events.start[rows], events.end[rows])
 
 
 def first_batch_wait(recording: Recording) -> Measure | Missing:
-    """The time of the longest fetch (ns) if it ends before the first device operation; otherwise missing.
+    """The duration of the longest fetch (ns) if it ends before the first device operation; otherwise missing.
 
-    The workers start during this fetch.
+    During this fetch, the workers start and make their first batch.
     """
     events, rows, ops = recording.trace.events, fetches(recording), recording.trace.all_device_ops
     if not len(rows):
@@ -122,7 +126,7 @@ def first_batch_wait(recording: Recording) -> Measure | Missing:
 
 
 def slowest_fetch(recording: Recording) -> Measure | Missing:
-    """The time of the longest fetch in the window (ns)."""
+    """The duration of the longest fetch in the window (ns)."""
     events, rows = recording.trace.events, _whole_fetches(recording)
     if not len(rows):
         return NO_LOADER
@@ -132,7 +136,8 @@ def slowest_fetch(recording: Recording) -> Measure | Missing:
 
 
 def uneven_fetches(recording: Recording) -> Measure | Missing:
-    """Share of the loader's time that slow fetches take beyond the median fetch.
+    """Share of the loader's time by which slow fetches exceed the median fetch. A slow fetch takes more than SLOW_TIMES
+    the median and more than SLOW_NS.
 
     The share is 0 if slow fetches come at regular distances, as they do with too few workers.
     """
@@ -151,7 +156,7 @@ def uneven_fetches(recording: Recording) -> Measure | Missing:
 
 
 def loader_reads(recording: Recording) -> Measure | Missing:
-    """Share of the loader's time on the training thread in frames that read files or receive from a network.
+    """Share of the loader's time on the training thread in Python frames that read files or receive from a network.
 
     Receiving data from a worker process does not count.
     """
@@ -170,7 +175,8 @@ def loader_reads(recording: Recording) -> Measure | Missing:
 
 
 def preparing_lines(recording: Recording) -> Measure | Missing:
-    """The frames, marked blocks or operators of the program that prepare batches, longest first (untrusted text)."""
+    """The frames, record_function blocks or operators of the program that prepare batches, longest first, as text
+    (untrusted)."""
     events = recording.trace.events
     rows = np.concatenate(
         (_loading_rows(recording, Kind.PYTHON, "python"), _loading_rows(recording, Kind.ANNOTATION, "annotation"))
@@ -200,18 +206,22 @@ def _whole_fetches(recording: Recording) -> Rows:
 
 
 def _loading_rows(recording: Recording, kind: Kind, on: str) -> Rows:
+    """Returns the event rows of `kind` that create batches, by their names. `on` is the key of the list of names:
+    "python" or "annotation"."""
     patterns = activity_patterns(on)
     return host_rows(recording, lambda name: first_match(patterns, name) == "load_batch", kind)
 
 
 def _irregular(slow: Ints) -> bool:
-    """Returns True if slow fetches come at uneven distances; this needs three distances at least."""
+    """Returns True if the positions `slow` of slow fetches have uneven distances. At least three distances are
+    needed."""
     distance = np.diff(slow)
     return len(distance) > MIN_SLOW and bool(distance.std() > IRREGULAR * distance.mean())
 
 
 def _loading_in(recording: Recording, begin: int, end: int) -> tuple[int, int]:
-    """Returns start and end of the longest part of a fetch in the idle gap; the whole gap if there is no fetch."""
+    """Returns start and end of the longest part of a fetch in the idle gap from `begin` to `end`; the whole gap if
+    there is no fetch in it. All times are in ns."""
     events, rows = recording.trace.events, fetches(recording)
     starts, ends = np.maximum(events.start[rows], begin), np.minimum(events.end[rows], end)
     if not len(rows) or (ends - starts).max() <= 0:

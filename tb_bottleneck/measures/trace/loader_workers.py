@@ -28,7 +28,8 @@ MAX_WORKERS = 1_000_000
 
 
 def workers_needed(recording: Recording) -> Measure | Missing:
-    """Workers needed to deliver batches as fast as a step without waiting uses them, for a loader in the main process.
+    """For a loader without workers: number of workers that make batches as fast as a step without the wait for batches
+    uses them (count).
 
     Time in the loader per step / time of the step without the wait, rounded up; at most the cores of the job.
     """
@@ -40,9 +41,11 @@ def workers_needed(recording: Recording) -> Measure | Missing:
 
 
 def workers_for_loop(recording: Recording) -> Measure | Missing:
-    """Workers needed for batches that the loop creates itself.
+    """For batches that the training loop creates itself: number of workers that make batches as fast as the loop uses
+    them (count).
 
-    Time for which the device waits / time of the step without this wait, rounded up; at most the cores of the job.
+    Time for which the device waits for batches / time of the step without this wait, rounded up; at most the cores of
+    the job.
     """
     idle = loader_idle(recording)
     if isinstance(idle, Missing):
@@ -52,9 +55,10 @@ def workers_for_loop(recording: Recording) -> Measure | Missing:
 
 
 def workers_factor(recording: Recording) -> Measure | Missing:
-    """The factor by which the workers must grow to keep up.
+    """The factor by which the number of workers must grow to keep up (count).
 
-    Time of the step / time of the step without waiting, rounded up; at least 2, and at most the cores of the job.
+    Time of the step / time of the step without the wait for batches, rounded up; at least 2, and at most the cores of
+    the job.
     """
     idle = loader_idle(recording)
     if isinstance(idle, Missing):
@@ -65,10 +69,10 @@ def workers_factor(recording: Recording) -> Measure | Missing:
 
 
 def workers_advised(recording: Recording) -> Measure | Missing:
-    """The value of num_workers to try next, as text, at most the cores of the job.
+    """The value of num_workers to try next, as text; at most the cores of the job.
 
-    The value is `processes_needed` if the work on a batch is known, otherwise `workers_factor` times the present
-    number. If the present number was not recorded, the text is an expression with "previous" in its place.
+    The value is `processes_needed` if the time of making a batch is known, otherwise `workers_factor` times the present
+    number. If the present number was not recorded, the text is an expression with the word "previous" in its place.
     """
     factor, now = workers_factor(recording), workers_used(recording)
     if isinstance(factor, Missing):
@@ -85,7 +89,8 @@ def workers_advised(recording: Recording) -> Measure | Missing:
 
 
 def workers_used(recording: Recording) -> Measure | Missing:
-    """The loader's num_workers from the run's context; otherwise the number of threads that send indices to workers."""
+    """The loader's num_workers from the run's context; otherwise the number of threads that send indices to workers
+    (count)."""
     now = recording.trace.header.context.get("workers")
     if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
         return Measure(float(now), "count", "process", source="context")
@@ -96,7 +101,7 @@ def workers_used(recording: Recording) -> Measure | Missing:
 
 
 def cores_available(recording: Recording) -> Measure | Missing:
-    """Cores available to the job for workers."""
+    """Number of cores available to the job (count)."""
     cores = _cores(recording)
     if cores is None:
         return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
@@ -104,12 +109,13 @@ def cores_available(recording: Recording) -> Measure | Missing:
 
 
 def cores_per_worker(recording: Recording) -> float | None:
-    """Returns cores of the job / present workers, at least 1; None if one of them is not known."""
+    """Returns cores of the job / present number of workers, at least 1; None if one of them is not known."""
     cores, now = _cores(recording), workers_used(recording)
     return None if cores is None or isinstance(now, Missing) else max(cores / now.value, 1.0)
 
 
 def _step_without(recording: Recording, idle: float) -> float:
+    """Returns the mean step time without `idle`. Both are in ns."""
     return recording.account.window / len(recording.steps) - idle
 
 
@@ -124,7 +130,7 @@ SLOW_FETCHES_FROM, WAITING_FROM = 0.5, 0.03
 
 
 def workers_behind(recording: Recording) -> Measure | Missing:
-    """1 if the workers are behind (see `workers_are_behind`), otherwise 0 (count); missing without fetches."""
+    """1 if most fetches wait for workers (see `workers_are_behind`), otherwise 0 (count); missing without fetches."""
     count = len(fetches(recording))
     return Measure(float(workers_are_behind(recording)), "count", "", count) if count else NO_LOADER
 
@@ -136,9 +142,12 @@ def made_by_workers(recording: Recording) -> bool:
 
 
 def workers_are_behind(recording: Recording) -> bool:
-    """Returns True if most fetches wait until workers have made the batch, not only for the handover of the batch.
+    """Returns True if most fetches of the window wait until workers have made the batch, and not only for the handover
+    of the batch.
 
-    The workers then set the pace of the training: a shorter step waits longer for its batch.
+    At least SLOW_FETCHES_FROM of the fetches must take longer than a handover, and all fetches together at least
+    WAITING_FROM of the window. The workers then determine the pace of the training: a shorter step waits longer for its
+    batch.
     """
     if not made_by_workers(recording):
         return False

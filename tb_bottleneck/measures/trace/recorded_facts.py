@@ -1,4 +1,5 @@
-"""Measures of the facts that the training process added to its trace. Their values are untrusted."""
+"""Measures of the facts that the training process added to its trace, such as the settings of the loader. Their values
+are untrusted."""
 
 import re
 
@@ -16,7 +17,7 @@ def on_windows(recording: Recording) -> Measure | Missing:
 
 
 def worker_start_method(recording: Recording) -> Measure | Missing:
-    """How the loader's worker processes start: fork, forkserver or spawn."""
+    """How the loader's worker processes start, as text: fork, forkserver or spawn."""
     return _word(recording, "worker_start")
 
 
@@ -36,10 +37,12 @@ def product_library(recording: Recording) -> Measure | Missing:
 
 
 def _word(recording: Recording, name: str) -> Measure | Missing:
+    """Returns the fact `name` as a measure if it is a short text without spaces."""
     value = recording.trace.header.context.get(name)
     return text_measure(value) if isinstance(value, str) and _WORD.fullmatch(value) else _NOT_RECORDED
 
 
 def _switch(recording: Recording, name: str) -> Measure | Missing:
+    """Returns the fact `name` as a measure with the text True or False if it is a bool."""
     value = recording.trace.header.context.get(name)
     return text_measure(str(value)) if isinstance(value, bool) else _NOT_RECORDED

@@ -1,4 +1,8 @@
-"""The steps of an inference server by kind and shape, from the annotations of vLLM and SGLang."""
+"""The steps of an inference server by kind and shape, from the annotations of vLLM and SGLang.
+
+The kinds are prefill (processes the tokens of prompts), decode (generates tokens), mixed, and other. The shape is the
+number of requests and tokens.
+"""
 
 import re
 from collections.abc import Iterable
@@ -28,7 +32,8 @@ _SGLANG = re.compile(r"^step\[(\w{1,30})((?: \w{1,20}=\d{1,15}){0,20})\]$", re.I
 
 
 class Shape(Record, frozen=True):
-    """The work of a step: its kind, and the numbers of requests and tokens in prefill and decode; None if not known."""
+    """The work of a step: its kind (one of KINDS), and the numbers of requests and tokens in prefill and decode. A
+    number that is not known is None. `server` is "vLLM" or "SGLang"."""
 
     server: str
     kind: str
@@ -39,10 +44,11 @@ class Shape(Record, frozen=True):
 
 
 class ServingSteps(Record, frozen=True):
-    """Steps of one kind or shape. Times are medians in ns.
+    """The steps of one kind or shape. Times are medians in ns.
 
-    `share` is the share of these steps, with the pauses before them, in the time of all steps. `device_ns` is None
-    without device work, `pause_ns` if no pause is known.
+    `count` is their number. `share` is their share, with the pauses before them, of the time of all steps. `step_ns` is
+    the time of a step on the host, and `device_ns` the time in which the device runs its operations; None without
+    device work. `pause_ns` is the time between the previous step and this one; None if it is not known.
     """
 
     shape: Shape
@@ -54,7 +60,8 @@ class ServingSteps(Record, frozen=True):
 
 
 class Serving(Record, frozen=True):
-    """The steps of a server, grouped by kind and grouped by shape; each group list is sorted by time, longest first."""
+    """The steps of a server, grouped by kind (`kinds`) and grouped by shape (`shapes`). Both lists are sorted by time,
+    longest first."""
 
     server: str
     kinds: tuple[ServingSteps, ...]
@@ -76,10 +83,13 @@ def shape_of(name: str) -> Shape | None:
 
 
 def _kind(prefill: int, decode: int) -> str:
+    """Returns the kind of a step with `prefill` and `decode` requests."""
     return MIXED if prefill and decode else PREFILL if prefill else DECODE if decode else OTHER
 
 
 def _of_sglang(mode: str, values: dict[str, int]) -> Shape:
+    """Returns the work of a step of SGLang. `mode` is the word of its annotation in upper case, and `values` has the
+    numbers by key."""
     requests = values.get("bs")
     if mode in ("EXTEND", "PREFILL"):
         return Shape("SGLang", PREFILL, requests, values.get("toks"), 0, 0)
@@ -95,7 +105,7 @@ def _of_sglang(mode: str, values: dict[str, int]) -> Shape:
 
 
 def serving_steps(recording: Recording) -> Serving | None:
-    """Returns the steps of the whole recording, or None if no inference server has marked any steps."""
+    """Returns the steps in the whole recording, or None if no inference server has annotated steps."""
     trace, events = recording.trace, recording.trace.events
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     rows = rows[name_matches(trace.names, events.name[rows], lambda name: shape_of(name) is not None)]
@@ -112,7 +122,8 @@ def serving_steps(recording: Recording) -> Serving | None:
 
 
 class _Times:
-    """The times of steps in ns, in order: host time, device time (or None), and the pause before each step."""
+    """The times of the steps in ns, one element per step in order of time: `host` is the duration on the host, `device`
+    the time of the device's operations (or None), and `pause` the pause before the step (-1 for the first step)."""
 
     def __init__(self, recording: Recording, rows: Rows) -> None:
         events = recording.trace.events
@@ -123,7 +134,8 @@ class _Times:
 
 
 def _device_times(recording: Recording, start: Ints, end: Ints) -> Floats | None:
-    """Returns per step the time (ns) in which the device runs its operations, or None without device work."""
+    """Returns for each step the time (ns) in which the device runs the operations that the step launches. Returns None
+    without device work. `start` and `end` have the times of the steps in ns."""
     ops = recording.trace.device_ops
     if not len(ops):
         return None
@@ -141,7 +153,8 @@ def _device_times(recording: Recording, start: Ints, end: Ints) -> Floats | None
 
 
 def _grouped(times: _Times, shapes: Iterable[Shape | None]) -> list[ServingSteps]:
-    """Returns one entry per distinct shape, the longest time first. Steps with shape None are left out."""
+    """Returns one entry per distinct shape, the one with the longest time first. `shapes` has the shape of each step;
+    steps with the shape None are left out."""
     places: dict[tuple[object, ...], list[int]] = {}
     by_key: dict[tuple[object, ...], Shape] = {}
     for number, shape in enumerate(shapes):

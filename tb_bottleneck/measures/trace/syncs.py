@@ -1,4 +1,5 @@
-"""The waits of the host for the device that cost time: number, kinds, and waiting operators."""
+"""The waits of the host for the device that leave the device idle: their number, their kinds, and the operators that
+wait."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -41,11 +42,11 @@ MIN_COST_NS = 2_000
 
 
 class CostlyWait(Record, frozen=True):
-    """A wait that left the device idle. Idle time after the wait counts, too, as far as it is charged to the wait.
+    """A wait of the host for the device that leaves the device idle. The wait lasts from `begin` to `end`. `cost` is
+    the device's idle time during the wait, and after the wait as far as the attribution charges it to the wait. All are
+    in ns. `thread` is an index of the threads.
 
-    The wait lasts from `begin` to `end`; `cost` is the idle time; all are in ns. `thread` is a row of the threads.
     `kind` is one of:
-
     - read: a value is copied to the host: .item(), .cpu(), .tolist(), print(tensor);
     - upload: the host waits for a copy to the device, as .to(device) does without non_blocking=True;
     - shape: an operator's result has a size that only the device knows: nonzero, unique, boolean indexing;
@@ -63,7 +64,8 @@ class CostlyWait(Record, frozen=True):
 
 @memoized
 def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
-    """Returns the waits of the window that cost time, in order of time. The calls of one operator are one wait."""
+    """Returns the waits of the window whose cost is at least MIN_COST_NS, in order of time. All calls of one operator
+    together are one wait."""
     trace, calls = recording.trace, recording.trace.calls
     waits = np.isin(calls.role, (Role.WAIT, Role.COPY)) & _waiting(recording)
     # After the last step the profiler itself waits for the device.
@@ -102,7 +104,7 @@ def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
 def _costs(recording: Recording, rows: Ints) -> Ints:
     """Returns the device's idle time (ns) due to each of the calls `rows`. The sum is at most the total idle time.
 
-    If threads wait at the same time, the idle time counts for the wait that began first.
+    If several threads wait at the same time, the idle time counts for the wait that begins first.
     """
     calls, idle = recording.trace.calls, recording.idle
     begin, end = calls.start[rows], calls.end[rows]
@@ -113,6 +115,9 @@ def _costs(recording: Recording, rows: Ints) -> Ints:
 
 
 def _kind(operator: str, in_operator: bool, reads: bool, uploads: bool) -> str:
+    """Returns the kind of a wait (see CostlyWait). `operator` is the name of the operator or call that waits.
+    `in_operator` is True for an operator, `reads` if it copies a value to the host, `uploads` if it copies to the
+    device."""
     if in_operator and operator in READS_SHAPE:
         return SHAPE
     if reads or operator in READS_SCALAR:
@@ -123,7 +128,7 @@ def _kind(operator: str, in_operator: bool, reads: bool, uploads: bool) -> str:
 
 
 def _waiting(recording: Recording) -> Bools:
-    """Returns a mask of the calls that synchronise, read a value, or were observed to wait."""
+    """Returns a mask of the calls that synchronise with the device, read a value, or were observed to wait."""
     calls = recording.trace.calls
     waiting = (calls.role == Role.WAIT) | recording.trace.reads
     waiting[recording.gaps.waits.call] = True
@@ -131,7 +136,7 @@ def _waiting(recording: Recording) -> Bools:
 
 
 def _charged(recording: Recording) -> Ints:
-    """Returns per call the idle time (ns) after the call that is charged to the call."""
+    """Returns for each call the device's idle time (ns) after the call that the attribution charges to the call."""
     waits, charged = recording.gaps.waits, np.zeros(len(recording.trace.calls), np.int64)
     inside = recording.in_window(waits.over)
     charged[waits.call[inside]] = waits.charged[inside]
@@ -158,37 +163,37 @@ MIN_WAIT_KIND_SHARE = 0.25
 
 
 def costly_waits(recording: Recording) -> Measure | Missing:
-    """Waits per step that left the device idle."""
+    """Waits of the host per step that leave the device idle (count)."""
     return _count(recording, None)
 
 
 def costly_reads(recording: Recording) -> Measure | Missing:
-    """Reads of device values per step that left the device idle."""
+    """Reads of device values per step that leave the device idle (count)."""
     return _count(recording, READ)
 
 
 def read_waits(recording: Recording) -> Measure | Missing:
-    """Share of the waits' cost that is due to reads of device values."""
+    """Share of the costs of all waits that is due to reads of device values."""
     return _share(recording, READ)
 
 
 def upload_waits(recording: Recording) -> Measure | Missing:
-    """Share of the waits' cost that is due to copies to the device that the host waits for."""
+    """Share of the costs of all waits that is due to copies to the device that the host waits for."""
     return _share(recording, UPLOAD)
 
 
 def shape_waits(recording: Recording) -> Measure | Missing:
-    """Share of the waits' cost that is due to operators with results of a size that only the device knows."""
+    """Share of the costs of all waits that is due to operators with results of a size that only the device knows."""
     return _share(recording, SHAPE)
 
 
 def explicit_waits(recording: Recording) -> Measure | Missing:
-    """Share of the waits' cost that is due to synchronisations outside any operator."""
+    """Share of the costs of all waits that is due to synchronisations outside any operator."""
     return _share(recording, EXPLICIT)
 
 
 def minor_kind_waits(recording: Recording) -> Measure | Missing:
-    """Share of the waits, by number, whose kind has less than MIN_WAIT_KIND_SHARE of the waits' cost."""
+    """Share of the waits, by number, whose kind has less than MIN_WAIT_KIND_SHARE of the costs of all waits."""
     if not recording.on_device:
         return _CPU_RUN
     waits = costly_waits_of(recording)
@@ -202,7 +207,8 @@ def minor_kind_waits(recording: Recording) -> Measure | Missing:
 
 
 def kinds_of_waits(recording: Recording) -> Measure | Missing:
-    """The kinds of the costly waits, costliest first, with their number and their share of the waits' cost."""
+    """The kinds of the costly waits, costliest first, each with its number and its share of the costs of all waits, as
+    text."""
     if not recording.on_device:
         return _CPU_RUN
     waits = costly_waits_of(recording)
@@ -210,7 +216,7 @@ def kinds_of_waits(recording: Recording) -> Measure | Missing:
 
 
 def idle_in_waits(recording: Recording) -> Measure | Missing:
-    """Time per step (ns) that the device is idle inside a wait, before the host continues."""
+    """Time per step (ns) in which the device is idle while the host waits for it."""
     if not recording.on_device:
         return _CPU_RUN
     return Measure(
@@ -219,7 +225,8 @@ def idle_in_waits(recording: Recording) -> Measure | Missing:
 
 
 def waiting_operators(recording: Recording) -> Measure | Missing:
-    """The operators that contain the costly waits, costliest first, with their share of the waits' cost."""
+    """The operators that contain the costly waits, costliest first, each with its share of the costs of all waits, as
+    text."""
     if not recording.on_device:
         return _CPU_RUN
     waits = costly_waits_of(recording)
@@ -231,6 +238,7 @@ def waiting_operators(recording: Recording) -> Measure | Missing:
 
 
 def _count(recording: Recording, kind: str | None) -> Measure | Missing:
+    """Returns the number per step of costly waits of `kind`; None stands for all kinds."""
     if not recording.on_device:
         return _CPU_RUN
     waits = [wait for wait in costly_waits_of(recording) if kind in (None, wait.kind)]
@@ -242,6 +250,7 @@ def _count(recording: Recording, kind: str | None) -> Measure | Missing:
 
 
 def _share(recording: Recording, kind: str) -> Measure | Missing:
+    """Returns the share of the costs of all waits that waits of `kind` have."""
     if not recording.on_device:
         return _CPU_RUN
     waits = costly_waits_of(recording)
@@ -256,7 +265,8 @@ def _share(recording: Recording, kind: str) -> Measure | Missing:
 
 
 def _costliest_names(costs: Iterable[tuple[str, int]]) -> Measure:
-    """Returns the names with the highest total cost, each with its count and its share of all costs."""
+    """Returns the names with the highest total cost as text, each with its number and its share of all costs. `costs`
+    has pairs (name, cost)."""
     total: Counter[str] = Counter()
     times: Counter[str] = Counter()
     for name, cost in costs:

@@ -1,7 +1,7 @@
 """Measures of steps that differ: first runs of code, much longer steps, and limits of gains that fast steps show.
 
-Code that runs for the first time is compiled, loaded or tuned. A limit is the largest share of the window that a fix
-can recover, per regime (measures/fast_steps.py).
+A first run is code that runs for the first time, and is compiled, loaded or tuned. A limit is the largest share of the
+window that a fix of a regime can save (measures/fast_steps.py).
 """
 
 from collections.abc import Callable
@@ -24,7 +24,8 @@ MIN_STEPS_TO_RECUR = 3
 
 
 def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
-    """Returns the start, the end and the first-run time (ns) of each interval with first runs and no device work.
+    """Returns three arrays, with one element per interval in which the device has no work and first runs occur: start
+    and end of the interval, and the time of the first runs in it. All are in ns.
 
     On a CPU run, the intervals are the first runs on the main thread.
     """
@@ -41,9 +42,11 @@ def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
 
 
 def first_runs_recur(recording: Recording, share: float) -> bool:
-    """Returns True if first runs take more than `share` of the time even in the half of the steps with the least of it.
+    """Returns True if first runs occur again and again: in that half of the steps that has the least of them, they
+    still take more than `share` of the time.
 
     This happens if torch.compile meets a new shape in each step, but not if first runs are only in the first steps.
+    Returns False for fewer than MIN_STEPS_TO_RECUR steps.
     """
     edges = recording.steps.edges
     if len(recording.steps) < MIN_STEPS_TO_RECUR:
@@ -56,21 +59,26 @@ def first_runs_recur(recording: Recording, share: float) -> bool:
 
 
 def interruption_limit(recording: Recording) -> Measure | Missing:
-    """Largest share of the window that can be recovered from interruptions, by the time of steps without one."""
+    """Largest share of the window that a fix of interruptions can save, according to the time of steps without
+    interruptions."""
     return _limit(recording, Regime.INTERRUPTION)
 
 
 def input_limit(recording: Recording) -> Measure | Missing:
-    """Largest share of the window that can be recovered from waits for data, by the time of steps without one."""
+    """Largest share of the window that a fix of waits for data can save, according to the time of steps without such
+    waits."""
     return _limit(recording, Regime.INPUT)
 
 
 def host_limit(recording: Recording) -> Measure | Missing:
-    """Largest share of the window that can be recovered from pauses of Python, by the time of steps without one."""
+    """Largest share of the window that a fix of pauses of Python can save, according to the time of steps without such
+    pauses."""
     return _limit(recording, Regime.HOST)
 
 
 def _limit(recording: Recording, regime: Regime) -> Measure | Missing:
+    """Returns the largest share of the window that a fix of `regime` can save: 1 - time of fast steps without the
+    regime / mean step time."""
     edges = recording.steps.edges
     costs = recording.owned_spans.of(regime).covered(edges[:-1], edges[1:]).astype(np.float64)
     times = np.diff(edges).astype(np.float64)
@@ -89,7 +97,7 @@ _NONE = Missing("no step takes twice as long as the median one")
 
 
 def uneven_steps(recording: Recording) -> Measure | Missing:
-    """The number of steps that take at least LONG_STEP times the median; missing if there are none.
+    """The number of long steps, which take at least LONG_STEP times the median; missing if there are none.
 
     Possible reasons are an evaluation that no recorded frame shows, other processes on the same cores, and batches of
     different size.
@@ -108,7 +116,7 @@ def judged_steps(recording: Recording) -> Measure | Missing:
 
 
 def uneven_step_factor(recording: Recording) -> Measure | Missing:
-    """Mean time of long steps / median step time, as text."""
+    """Mean time of long steps (see `uneven_steps`) / median step time, as text."""
     rows, length = _uneven_rows(recording), recording.steps.durations
     if not len(rows):
         return _NONE
@@ -116,7 +124,7 @@ def uneven_step_factor(recording: Recording) -> Measure | Missing:
 
 
 def unexplained_excess(recording: Recording) -> Measure | Missing:
-    """Working time of long steps beyond the working time of the median step (share of the window).
+    """Working time of long steps (see `uneven_steps`) beyond the working time of the median step (share of the window).
 
     Waits of known kinds, which have their own regimes, do not count as working time.
     """
@@ -130,7 +138,7 @@ def unexplained_excess(recording: Recording) -> Measure | Missing:
 
 
 def uneven_step_operators(recording: Recording) -> Measure | Missing:
-    """Mean number of operators in long steps / median number of operators per step, as text.
+    """Mean number of operators in long steps (see `uneven_steps`) / median number of operators per step, as text.
 
     The value is 1 if the same work takes longer.
     """
@@ -143,9 +151,10 @@ def uneven_step_operators(recording: Recording) -> Measure | Missing:
 
 
 def calls_of_uneven_steps(recording: Recording, is_function: Callable[[str], bool]) -> Rows:
-    """Returns the event rows of Python functions on the main thread that run in long steps only, outermost calls only.
+    """Returns the event rows of calls of Python functions on the main thread that run in long steps only. A call inside
+    another such call is left out.
 
-    `is_function` tests the name of a frame.
+    `is_function` returns True for the names of the frames to consider.
     """
     events = recording.trace.events
     frames = host_rows(recording, is_function, Kind.PYTHON)
@@ -157,6 +166,7 @@ def calls_of_uneven_steps(recording: Recording, is_function: Callable[[str], boo
 
 
 def _uneven_rows(recording: Recording) -> Ints:
+    """Returns the indices of the long steps (see `uneven_steps`); empty for fewer than MIN_STEPS steps."""
     length = recording.steps.durations
     if len(length) < MIN_STEPS:
         return np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Measures of work in wide types: networks of convolutions in 32 bits, and float64."""
+"""Measures of work in wide number types: networks of convolutions in 32 bits, and float64."""
 
 import numpy as np
 
@@ -24,7 +24,8 @@ _WIDE_TYPES = ("fp32", "tf32")
 
 @memoized
 def convolution_share(recording: Recording) -> float:
-    """Returns the share of the contractions' time that is in convolutions in fp32 or tf32."""
+    """Returns the share (0 to 1) of the contractions' time that is in convolutions in fp32 or tf32. Contractions are
+    matrix multiplications, convolutions and attention."""
     ops = recording.trace.device_ops
     products = ops.work == Work.CONTRACTION
     wide = name_matches(recording.trace.names, ops.name, _is_wide)
@@ -35,19 +36,18 @@ def convolution_share(recording: Recording) -> float:
 
 @memoized
 def between_products(recording: Recording) -> Bools:
-    """Returns a mask of the operations other than contractions that autocast may run in half precision. Operations of
-    the optimizer, which updates parameters in their own type, are excluded."""
+    """Returns a mask of the device operations other than contractions that autocast may run in half precision.
+    Operations that the optimizer launches are excluded, because parameters are updated in their own type."""
     ops = recording.trace.device_ops
     updates = recording.optimizer_time.contains(ops.issued(recording.trace.calls))
     return np.asarray(np.isin(ops.work, (Work.STREAMING, Work.UNKNOWN)) & ~updates, np.bool_)
 
 
 def wide_activations(recording: Recording) -> Measure | Missing:
-    """Share of the window in operations other than contractions, in a network of convolutions in 32 bits.
+    """Share of the window in device operations other than contractions, for a network of convolutions in 32 bits. The
+    activations of such a network have twice the bytes of those in half precision.
 
     Missing if most contractions are not convolutions in 32 bits, or if the device is not known to have matrix units.
-
-    The activations of such a network are twice as large as in half precision.
     """
     if not has_matrix_units(recording.trace) or convolution_share(recording) <= MOSTLY:
         return Missing("most products are not known to be convolutions in 32 bits")
@@ -104,7 +104,8 @@ def costliest_in_double(recording: Recording) -> Measure | Missing:
 
 @memoized
 def double_operators(recording: Recording) -> Bools:
-    """Returns the mask of the main thread's operators (rows of `main_operators`) with a float64 tensor."""
+    """Returns a mask of `recording.main_operators`, the main thread's operators: True if a tensor of the operator is
+    float64."""
     return _with_double_operand(recording.trace, recording.main_operators.rows)
 
 
@@ -119,9 +120,10 @@ def double_time(recording: Recording) -> Spans:
 
 @memoized
 def double_kernels(recording: Recording) -> Bools:
-    """Returns the mask of the device's operations that are kernels in float64, by their operators or their names.
+    """Returns a mask of the device operations: True for kernels in float64, according to their operators or their
+    names.
 
-    An operator works in float64 if it has a float64 tensor.
+    An operator works in float64 if one of its tensors is float64.
     """
     trace, ops = recording.trace, recording.trace.device_ops
     mask = name_matches(trace.names, ops.name, _is_double)
@@ -138,7 +140,8 @@ def _is_double(name: str) -> bool:
 
 
 def _with_double_operand(trace: Trace, rows: Ints) -> Bools:
-    """Returns the mask of the events with a float64 tensor. Each recorded signature is decoded once."""
+    """Returns a mask of the event rows `rows`: True if a tensor of the event is float64. Each distinct signature is
+    decoded once."""
     signatures = trace.events.signature[rows]
     first, which = distinct_rows(signatures)
     operands = [operands_of(trace.signatures[number]) if number else None for number in signatures[first].tolist()]

@@ -24,25 +24,28 @@ def device_work(recording: Recording, *works: Work) -> DeviceOps:
 
 
 def in_window(recording: Recording, *works: Work) -> Bools:
-    """Returns a mask of the trace's device operations: True for one of the kinds `works` that runs in the window."""
+    """Returns a mask of the trace's device operations: True for an operation of one of the kinds `works` that runs in
+    the window."""
     ops = recording.trace.device_ops
     rows = np.isin(ops.work, works) & (ops.end > recording.steps.begin) & (ops.start < recording.steps.end)
     return np.asarray(rows, np.bool_)
 
 
 def host_calls(recording: Recording, *roles: Role) -> Calls:
-    """Returns the calls with one of `roles` that begin in the host's steps."""
+    """Returns the calls with one of the roles `roles` that begin in the host's steps."""
     calls = recording.trace.calls.of(*roles)
     return calls.take(in_host_steps(recording, calls.start))
 
 
 def in_host_steps(recording: Recording, times: Ints) -> Bools:
-    """Returns a mask of `times` (ns): True for each time within the host's steps."""
+    """Returns a mask of `times` (ns): True for each time from the start of the host's first step to the end of its last
+    step."""
     return np.asarray((times >= recording.steps.host[0]) & (times < recording.steps.host[-1]), np.bool_)
 
 
 def host_rows(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -> Rows:
-    """Returns the event rows of `kinds` that overlap the host's steps and whose name passes `test`."""
+    """Returns the event rows of the kinds `kinds` that overlap the host's steps and for whose name `test` returns
+    True."""
     trace, events, host = recording.trace, recording.trace.events, recording.steps.host
     rows = trace.rows(*kinds)
     rows = rows[name_matches(trace.names, events.name[rows], test)]  # first, as it leaves few rows
@@ -51,21 +54,22 @@ def host_rows(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -
 
 
 def host_step_of(recording: Recording, times: Ints) -> Ints:
-    """Returns the index of the host's step at each time; -1 before the first step, len(steps) after the last step."""
+    """Returns for each of `times` (ns) the index of the host's step that contains it; -1 before the first step,
+    len(steps) after the last step."""
     return np.asarray(np.searchsorted(recording.steps.host, times, side="right") - 1, np.int64)
 
 
 def window_share(recording: Recording, begin: Ints, end: Ints) -> Measure:
-    """Returns the share of the window that the intervals [begin, end) in ns cover. Intervals may overlap."""
+    """Returns the share of the window that the intervals [begin[i], end[i]) in ns cover. Intervals may overlap."""
     covered = int(union(begin, end).covered(recording.steps.begin, recording.steps.end))
     return with_example(covered / recording.account.window, "share", "window", begin, end)
 
 
 def with_example(value: float, unit: str, per: str, begin: Ints, end: Ints) -> Measure:
-    """Returns `value` as a measure that points at the occurrence of median length.
+    """Returns `value` as a measure that has the times of one occurrence as an example: the occurrence of median length.
 
-    `begin` and `end` have the times of all occurrences in ns; the measure's `count` is their number. `per` is
-    what the value refers to, for example step or window.
+    `begin` and `end` have the times in ns of all occurrences; their number is the measure's `count`. `per` is what the
+    value refers to, for example step or window.
     """
     if not len(begin):
         return Measure(value, unit, per, 0)

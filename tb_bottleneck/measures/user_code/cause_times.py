@@ -1,4 +1,5 @@
-"""Locates causes in the program: by moments of host threads, or by the places at which workers make batches."""
+"""Locates causes in the program: by times at which host threads run its code, or by the places at which workers make
+batches."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -31,10 +32,10 @@ CAUSES = frozenset({"too_few_workers", "too_few_cores", "cores_limit_workers", "
 
 
 def worker_places(work: LoaderWork | Missing, cause: str) -> tuple[Place, ...]:
-    """Returns the places with the most time of making a batch, if the monitor sampled the workers and `cause` is one of
-    CAUSES; otherwise empty.
+    """Returns the places in the program that take the most time of making batches, the costliest first. Returns ()
+    unless the monitor sampled the workers and `cause` is one of CAUSES.
 
-    Shares are of the time of all stages.
+    The `share` of a place is its share of the time of all stages.
     """
     if isinstance(work, Missing) or work.basis != "samples" or cause not in CAUSES:
         return ()
@@ -54,10 +55,12 @@ SAMPLES = 2_000
 
 
 def _interruptions(kind: str) -> Callable[[Recording], Spans]:
+    """Returns a function that returns the time of the interruptions of `kind`."""
     return lambda recording: interruptions_of(recording).of(kind).spans()
 
 
 def _outside_operators(recording: Recording) -> Spans:
+    """Returns the time of the regime `host` outside of operators that compute on the host."""
     operators = recording.host.host_operators.spans(makes_batch=False)
     return subtract(recording.owned_spans.of(Regime.HOST), operators)
 
@@ -74,7 +77,8 @@ ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
     "unbatched_calls": lambda recording: repeated_calls(recording).others,
     "unfused_attention": attention_time,
 }
-"""Functions that return when the rows of a cause run on the host. Other causes take all moments of their regime."""
+"""By cause: a function that returns when the events of the cause run on the host. For other causes, the whole time of
+the regime counts."""
 
 KERNELS_OF_CAUSE: dict[str, Callable[[Recording], DeviceOps]] = {
     "double_precision": lambda recording: recording.trace.device_ops.take(double_kernels(recording)),
@@ -83,7 +87,8 @@ KERNELS_OF_CAUSE: dict[str, Callable[[Recording], DeviceOps]] = {
     "misaligned_shapes": misaligned_kernels,
     "unfused_pointwise": pointwise_ops,
 }
-"""Functions that return the kernels of a cause. Some kernels belong to another regime than the cause."""
+"""By cause: a function that returns the kernels of the cause. Some of these kernels belong to another regime than the
+cause."""
 
 WAITS_OF_CAUSE = {
     "scalar_reads": READ,
@@ -92,25 +97,27 @@ WAITS_OF_CAUSE = {
     "data_dependent_shapes": SHAPE,
     "explicit_waits": EXPLICIT,
 }
-"""For causes of the regime `sync`: the kind of wait. Other causes take all waits."""
+"""By cause of the regime `sync`: the kind of wait (see CostlyWait). For other causes, all waits count."""
 
 
 def cause_places(recording: Recording, regime: Regime, cause: str) -> tuple[Place, ...]:
-    """Returns the places in the user's program that the cause of a regime comes from, costliest first.
+    """Returns the places in the user's program that cause the time of `cause`, a cause of `regime`, costliest first.
 
-    If the loader's workers are the cause, the places are in the workers, not where the training waits for them.
+    If the loader's workers are the cause, the places are in the code that the workers run, not where the training waits
+    for them.
     """
     in_workers = worker_places(loader_work(recording), cause) if regime is Regime.INPUT else ()
     return in_workers or places_of(recording, cause_times(recording, regime, cause))
 
 
 def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
-    """Returns the moments of host threads that the cause of a regime comes from.
+    """Returns samples of host threads (thread, time and cost) that show which code causes the time of `cause`, a cause
+    of `regime`.
 
-    The time that a regime owns is sampled evenly; for a cause in KERNELS_OF_CAUSE, the time of these kernels. If the
-    device works at a sample, the moment is the start of the launching call; if the device is idle, the moment is the
-    sample itself, on the launching thread. A cause in ROWS_OF_CAUSE takes only the moments within its own rows. Waits
-    are not sampled: each wait counts with the idle time that it costs, during and after the wait.
+    The time that the regime owns is sampled evenly; for a cause in KERNELS_OF_CAUSE, the time of these kernels. If the
+    device works at a sampled time, the result has the start of the launching call. If the device is idle, it has the
+    sampled time itself, on the launching thread. For a cause in ROWS_OF_CAUSE, only samples within its own events are
+    kept. Waits are not sampled: each wait has as its cost the device's idle time during and after the wait.
     """
     if regime is Regime.SYNC:
         return wait_times(recording, WAITS_OF_CAUSE.get(cause))
@@ -128,7 +135,8 @@ def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
 
 
 def wait_times(recording: Recording, kind: str | None = None) -> HostTimes:
-    """Returns the starts and costs (ns) of the waits of `kind` that cost time; None stands for all kinds."""
+    """Returns the starts of the waits of `kind` that leave the device idle, with this idle time (ns) as their cost.
+    None stands for all kinds."""
     waits = [wait for wait in costly_waits_of(recording) if kind in (None, wait.kind)] if recording.on_device else []
     return HostTimes(
         np.array([wait.thread for wait in waits], np.int64),
@@ -148,14 +156,16 @@ def _times_in(spans: Spans) -> Ints:
 
 
 def _launches(recording: Recording, ops: DeviceOps, which: Ints) -> HostTimes:
-    """Returns the moments at which the rows `which` of `ops` were launched; thread -1 if the call is not known."""
+    """Returns the threads and times at which the elements `which` of `ops` were launched, each with the cost 1. The
+    thread is -1 if the launching call is not known."""
     calls, launched = recording.trace.calls, ops.launched[which]
     thread = np.where(launched, calls.thread[ops.call[which]], -1) if len(calls) else np.full(len(which), -1)
     return HostTimes(thread, ops.issued(calls)[which], np.ones(len(which)))
 
 
 def _on_host(recording: Recording, times: Ints) -> HostTimes:
-    """Returns the moments on the host that belong to the device's work or idle time at `times` (see `cause_times`)."""
+    """Returns the threads and times on the host that cause the device's work or idle time at `times` (ns; see
+    `cause_times`), each with the cost 1."""
     cost = np.ones(len(times))
     if not recording.on_device:
         main = recording.host.main_thread

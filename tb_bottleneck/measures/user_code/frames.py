@@ -1,4 +1,9 @@
-"""The Python frames of each thread; for each frame, the user's innermost frame and the innermost module around it."""
+"""The Python frames of each thread; for each frame, the innermost frame of the user's program and the innermost module
+around it.
+
+A frame is one call of a Python function in a trace; it is also an event. Modules are layers of a model
+(torch.nn.Module).
+"""
 
 from collections.abc import Callable
 
@@ -41,23 +46,24 @@ _TORCH_BLOCKS = (
 
 
 class Enclosing(Record, frozen=True, eq=False):
-    """The nesting of the rows (events) of one thread that run at given times. There is at least one row."""
+    """The events of one thread that run at given times, and how they are nested. There is at least one event."""
 
     nesting: Nesting
     rows: Rows  # of the events
     found: tuple[Ints, ...]  # per kind of enclosing row that was asked for: the row of the events, or -1
 
     def at(self, times: Ints) -> tuple[Ints, ...]:
-        """Returns arrays of event rows, one entry per time: the innermost row, then per kind in `found` the innermost
-        row of this kind around it. An entry is -1 if there is none."""
+        """Returns arrays with one event row for each of `times` (ns): first the innermost event that runs, then, for
+        each kind in `found`, the innermost event of this kind around it. An element is -1 if there is none."""
         inside, row = self.nesting.innermost(times)
         return tuple(np.where(inside, column[row], -1) for column in (self.rows, *self.found))
 
     def called(self, times: Ints) -> Ints:
-        """Returns per time the event row that the innermost row of the first kind in `found` calls; -1 for none.
+        """Returns for each of `times` (ns) the event row that the caller calls; -1 for none. The caller is the
+        innermost event of the first kind in `found`.
 
-        A row of the last kind is a part of the row of the first kind around it, so what it calls counts as called by
-        that row.
+        An event of the last kind is a part of the event of the first kind around it, so what it calls counts as called
+        by that event.
         """
         inside, row = self.nesting.innermost(times)
         parent, is_caller = self.nesting.parent, self.found[0] == self.rows
@@ -68,9 +74,10 @@ class Enclosing(Record, frozen=True, eq=False):
 
 
 class EnclosingByThread:
-    """Rows of a trace by thread. `of` nests only the rows that run at the given times, because a file has many rows.
+    """Events of a trace by thread. `rows` are their event rows. `of` computes the nesting only of events that run at
+    given times, because a file may have millions of events.
 
-    `tests` select, by name, the kinds of rows in `Enclosing.found`.
+    Each of `tests` takes the name of an event and selects one kind of events for `Enclosing.found`.
     """
 
     def __init__(self, trace: Trace, rows: Rows, *tests: Callable[[str], bool]) -> None:
@@ -80,7 +87,7 @@ class EnclosingByThread:
         self._chosen = [passing_names(trace.names, events.name[rows], test) for test in tests]
 
     def of(self, thread: int, times: Ints) -> Enclosing | None:
-        """Returns the rows of `thread` that run at one of `times` (ns), or None if there are none."""
+        """Returns the events of `thread` that run at one of `times` (ns), or None if there are none."""
         if thread not in self._rows:
             return None
         events, rows = self._events, self._rows[thread]
@@ -96,7 +103,8 @@ class EnclosingByThread:
 
 
 def _blocks(events: Events, rows: Rows) -> tuple[Ints, Ints]:
-    """Returns the first start and the last end of each block of _BLOCK rows of one thread."""
+    """Returns the first start and the last end (ns) of each block of _BLOCK events. `rows` are the event rows of one
+    thread."""
     ends = []
     for first in range(0, len(rows), _PART):
         end = events.end[rows[first : first + _PART]]
@@ -105,7 +113,8 @@ def _blocks(events: Events, rows: Rows) -> tuple[Ints, Ints]:
 
 
 def _running(start: Ints, end: Ints, times: Ints) -> Rows:
-    """Returns the rows, sorted by start, that run at one of the times."""
+    """Returns the indices of the intervals from start[i] to end[i] that contain one of `times`. `start` must be sorted.
+    All are in ns."""
     times = np.sort(times)
     before = np.searchsorted(start, times, side="right")  # per time: the rows that have started
     following = np.append(times, np.iinfo(np.int64).max)  # per group of rows: the first time that is not before them
@@ -113,7 +122,8 @@ def _running(start: Ints, end: Ints, times: Ints) -> Rows:
 
 
 def ancestors(frames: Enclosing, row: int) -> list[int]:
-    """Returns the event row `row` and at most MAX_DEPTH rows that enclose it, outermost first."""
+    """Returns the event row `row` and at most MAX_DEPTH event rows that enclose it, outermost first. `row` must be one
+    of `frames`."""
     at = int(np.searchsorted(frames.rows, row))
     chain = [at]
     while frames.nesting.parent[at] != at and len(chain) <= MAX_DEPTH:
@@ -124,8 +134,8 @@ def ancestors(frames: Enclosing, row: int) -> list[int]:
 
 @memoized
 def frames_by_thread(recording: Recording) -> EnclosingByThread:
-    """Returns the Python frames by thread. The kinds in `Enclosing.found` are the user's functions, modules, and the
-    user's comprehensions."""
+    """Returns the Python frames by thread. The three kinds in `Enclosing.found` are the functions of the user's
+    program, modules, and the comprehensions of the user's program."""
     trace = recording.trace
     kinds = (is_user_function, lambda name: name.startswith(MODULE), is_user_comprehension)
     return EnclosingByThread(trace, trace.rows(Kind.PYTHON), *kinds)
@@ -133,14 +143,15 @@ def frames_by_thread(recording: Recording) -> EnclosingByThread:
 
 @memoized
 def already_running(recording: Recording) -> Bools:
-    """Returns the mask of the events that are Python functions which already ran when the recording began."""
+    """Returns a mask of the events: True for Python functions that already ran when the recording began."""
     return already_running_frames(recording.trace)
 
 
 def frame_text(recording: Recording, row: int, line: int = 0) -> str:
-    """Returns the name of the Python frame at event row `row`, with `line` instead of the function's line if not 0.
+    """Returns the name of the Python frame at the event row `row`. If `line` is not 0, it replaces the line of the
+    function.
 
-    The line is left out if it is wrong, as for functions that already ran when the recording began.
+    Without `line`, the line of a function that already ran when the recording began is left out, because it is wrong.
     """
     name = recording.trace.names[recording.trace.events.name[row]]
     if line:
@@ -151,36 +162,39 @@ def frame_text(recording: Recording, row: int, line: int = 0) -> str:
 
 @memoized
 def blocks_by_thread(recording: Recording) -> EnclosingByThread:
-    """Returns the record_function blocks by thread, without the blocks of torch itself."""
+    """Returns the record_function blocks of the program by thread, without the blocks that torch itself makes."""
     trace, rows = recording.trace, recording.trace.rows(Kind.ANNOTATION)
     return EnclosingByThread(trace, rows[~name_matches(trace.names, trace.events.name[rows], is_torch_block)])
 
 
 @memoized
 def marks_by_thread(recording: Recording) -> EnclosingByThread | None:
-    """Returns the marks of modules by thread (monitor/capture/module_marks.py), or None if there is none."""
+    """Returns the annotations of modules that the monitor makes (monitor/capture/module_marks.py) by thread, or None if
+    there are none."""
     trace, rows = recording.trace, recording.trace.rows(Kind.ANNOTATION)
     rows = rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(MODULE))]
     return EnclosingByThread(trace, rows) if len(rows) else None
 
 
 def is_user_function(frame: str) -> bool:
-    """Returns True if a frame is a function of the user's program, but not a comprehension."""
+    """Returns True if `frame`, the name of a frame, is a function of the user's program, but not a comprehension."""
     return is_user_frame(frame) and not frame.endswith(_COMPREHENSIONS)
 
 
 def is_user_comprehension(frame: str) -> bool:
-    """Returns True if a frame is a comprehension of the user's program."""
+    """Returns True if `frame`, the name of a frame, is a comprehension of the user's program."""
     return is_user_frame(frame) and frame.endswith(_COMPREHENSIONS)
 
 
 def is_torch_block(name: str) -> bool:
-    """Returns True if `name` is a block that torch marks in a trace, such as a part of a compilation."""
+    """Returns True if `name` is that of a block that torch itself makes in a trace, such as a phase of a
+    compilation."""
     return name.startswith(_TORCH_BLOCKS) or name.endswith("(dynamo_timed)")
 
 
 def _nearest(parent: Ints, chosen: Bools) -> Ints:
-    """Returns per row the nearest chosen row: the row itself or the innermost chosen row around it; -1 for none."""
+    """Returns for each index i the nearest index that `chosen` selects: i itself, or else the innermost selected one
+    that encloses i; -1 for none. `parent` has for each index the one that directly encloses it, or itself."""
     nearest = np.where(chosen, np.arange(len(parent)), parent)
     while not np.array_equal(nearest[nearest], nearest):
         nearest = nearest[nearest]

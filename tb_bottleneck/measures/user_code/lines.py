@@ -1,4 +1,5 @@
-"""Splits the cost of a function by its lines: lines that make calls are recorded, lines without calls are sampled."""
+"""Divides the cost of a function among its lines. The lines of calls are recorded. For time without a call, the
+monitor's samples show the line."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,19 +12,20 @@ from tb_bottleneck.trace.frames import frame_parts
 from tb_bottleneck.trace.table import Floats, Ints, by_thread
 
 LEADS = 0.5
-"""A line with this share of its function's cost is reported in place of the function. In the body of a script, the
-costliest line always is. A choice."""
+"""If a line has at least this share of its function's cost, it is reported in place of the function. For the body of a
+script, the costliest line always is. A choice."""
 SMALLEST = float(np.finfo(float).tiny)
 MIN_SAMPLES = 8
-"""Fewest samples of a function from which its costliest line is derived. A choice."""
+"""Fewest samples of a function from which the costs of its lines are derived. A choice."""
 
 
 def costs_of_lines(recording: Recording, called: Ints, cost: Floats, samples: Mapping[int, int]) -> dict[int, float]:
-    """Returns a dict from the known lines of a function to their shares of its cost.
+    """Returns a dict: line of a function -> its share (0 to 1) of the function's cost. Only known lines are included.
 
-    `called` has for each moment the event row that the function calls, or -1, and `cost` the cost of the moment.
-    `samples` maps lines of the function to their numbers of samples. The line of a call is recorded. For time without a
-    call, and in a comprehension (a call whose own line says little), the samples show the line.
+    `called` and `cost` have one element per sample of the function: the event row that the function calls, or -1, and
+    the cost of the sample. `samples` maps lines of the function to the number of the monitor's samples in them. The
+    line of a call is recorded. For time without a call, and in a comprehension (a call whose own line says little), the
+    monitor's samples show the line.
     """
     trace, itself, counts = recording.trace, called < 0, Counter(samples)
     for row, own in by_thread(np.flatnonzero(~itself), called).items():
@@ -40,11 +42,11 @@ def costs_of_lines(recording: Recording, called: Ints, cost: Floats, samples: Ma
 
 
 def _with_samples(costs: Mapping[int, float], samples: Mapping[int, int], itself: float) -> dict[int, float]:
-    """Returns the shares of lines in the cost of a function, including the time in which the function calls nothing.
+    """Returns line -> share of the cost of a function, including the time in which the function calls nothing.
 
-    `costs` has the shares of lines with calls, and `itself` is the share without a call. `itself` is divided among the
-    lines in proportion to the samples that their calls do not explain. If `itself` is at least LEADS, only the samples
-    count.
+    `costs` has the shares of lines with calls, and `itself` is the share without a call. `samples` has the numbers of
+    samples by line. `itself` is divided among the lines in proportion to the share of samples that their calls do not
+    explain. If `itself` is at least LEADS, only the samples count.
     """
     whole = sum(samples.values())
     if itself >= LEADS:
@@ -55,7 +57,7 @@ def _with_samples(costs: Mapping[int, float], samples: Mapping[int, int], itself
 
 
 def _lines(recording: Recording, called: Ints, cost: Floats) -> dict[int, float]:
-    """Returns the known lines that make the calls `called`, each with its share of `cost`."""
+    """Returns line -> share of `cost`, for the known lines that make the calls `called` (event rows, or -1)."""
     lines, line_of = np.unique(recording.trace.call_lines.of(called), return_inverse=True)
     parts = np.bincount(line_of.reshape(-1), weights=cost, minlength=len(lines)) / max(cost.sum(), SMALLEST)
     return {line: part for line, part in zip(lines.tolist(), parts.tolist(), strict=True) if line}

@@ -1,6 +1,6 @@
-"""Finds the module to which most of a cost belongs, and the forward operators of backward operators.
+"""Finds the module (layer of a model) that has most of a cost, and the forward operators of backward operators.
 
-The cost of a moment belongs to the module that runs, and to the modules around it.
+The cost of a time belongs to the module that runs, and to the modules that contain this module.
 """
 
 from collections import defaultdict
@@ -26,10 +26,8 @@ def _links(recording: Recording) -> ForwardLinks:
 
 
 def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, Ints]:
-    """Returns, for each pair of `threads` and `times`, the running backward operator and its forward operator.
-
-    Both are event rows; -1 if there is none.
-    """
+    """Returns two arrays with one element for each pair (threads[i], times[i]): the event rows of the backward operator
+    that runs, and of its forward operator. An element is -1 if there is none. `times` are in ns."""
     return linked_forward(recording.trace, _links(recording), threads, times)
 
 
@@ -42,7 +40,8 @@ _Path = tuple[str, ...]
 
 
 class ModuleRows(Record, frozen=True, eq=False):
-    """The event rows of modules, ascending, and the event row of the module around each, or -1."""
+    """The calls of modules. `rows` has their event rows in ascending order, and `around` for each of them the event row
+    of the module that contains it, or -1."""
 
     rows: Rows
     around: Ints
@@ -50,7 +49,8 @@ class ModuleRows(Record, frozen=True, eq=False):
 
 @memoized
 def module_rows(recording: Recording) -> ModuleRows:
-    """Returns the marks of modules if there are any (monitor/capture/module_marks.py), else the profiler's rows."""
+    """Returns the calls of modules: from the monitor's annotations (monitor/capture/module_marks.py) if there are any,
+    else from the profiler's Python events."""
     trace, events = recording.trace, recording.trace.events
     for kind in (Kind.ANNOTATION, Kind.PYTHON):
         rows = trace.rows(kind)
@@ -65,11 +65,11 @@ def module_rows(recording: Recording) -> ModuleRows:
 
 
 def module_of(recording: Recording, rows: Ints, costs: Floats) -> str:
-    """Returns the name of the module with at least MIN_MODULE_SHARE of `costs`; empty if there is none.
+    """Returns the name of the module with at least MIN_MODULE_SHARE of the sum of `costs`; empty if there is none.
 
-    `rows` are the innermost modules as event rows, -1 outside of all modules. If no innermost module has that share,
-    the result is the innermost enclosing module that has it; modules that differ only in numbers then count as one
-    (`Linear_*`).
+    `rows` has for each cost the event row of the innermost module, or -1 outside of all modules. If no innermost module
+    has that share, the result is the innermost enclosing module that has it. In this case modules that differ only in
+    numbers count as one (`Linear_*`).
     """
     total, inside = float(costs.sum()), rows >= 0
     if not inside.any() or total <= 0:
@@ -86,7 +86,8 @@ def module_of(recording: Recording, rows: Ints, costs: Floats) -> str:
 
 
 def _path(recording: Recording, row: int) -> _Path:
-    """Returns the names of the modules around the event row `row` and of its own module, outermost first."""
+    """Returns the names of the modules that contain the module at the event row `row`, outermost first, and then its
+    own name."""
     trace, modules = recording.trace, module_rows(recording)
     path: list[str] = []
     while row >= 0 and len(path) < MAX_DEPTH:
@@ -97,6 +98,8 @@ def _path(recording: Recording, row: int) -> _Path:
 
 
 def _innermost(paths: Sequence[_Path], costs: Sequence[float], enough: float) -> str:
+    """Returns the name of the most deeply nested module with a cost of at least `enough`; empty if there is none.
+    `paths` are results of `_path`, each with its cost in `costs`."""
     by_path: dict[_Path, float] = defaultdict(float)
     names: dict[_Path, set[str]] = defaultdict(set)
     for path, cost in zip(paths, costs, strict=True):

@@ -1,8 +1,9 @@
-"""Finds the places in the user's program that run at given moments: the innermost frame outside installed packages.
+"""Finds the places in the user's program that run at given times of host threads: the innermost frame outside installed
+packages.
 
-A moment of the backward pass belongs to the line that called the forward operator. A moment on a thread without user
-frames, such as autograd's, belongs to the line in which the main thread waits. Without recorded frames, the place is a
-record_function block of the program.
+A time in the backward pass belongs to the line that called the forward operator. A time on a thread without frames of
+the user's program, such as autograd's, belongs to the line in which the main thread waits. Without recorded frames, the
+place is a record_function block of the program.
 """
 
 from collections import Counter
@@ -33,7 +34,7 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Table, column
 
 MAX_PLACES = 5
 LEAST_PART = 0.10
-"""A line with a smaller share of its function's cost is not named. A tenth, as for the regimes; a choice."""
+"""A line with a smaller share of its function's cost is not named. A tenth, as for the regimes. A choice."""
 MAX_LINES = 3
 SCRIPT = "<module>"
 # Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
@@ -42,7 +43,7 @@ MAX_CALLERS = 4
 
 @dataclass(frozen=True, eq=False)
 class HostTimes(Table):
-    """Moments of host threads, each with a cost."""
+    """Samples of host threads: one row has a thread, a time, and the cost that belongs to this time."""
 
     thread: Ints = column("row of threads", "-1 if the thread is not known")
     time: Ints = column("ns", "on the recording's clock")
@@ -51,7 +52,7 @@ class HostTimes(Table):
 
 @dataclass(frozen=True)
 class LineShare:
-    """A line, and its share (0 to 1) in the cost of all moments."""
+    """A line, and its share (0 to 1) of the cost of all samples."""
 
     line: int
     share: float
@@ -61,10 +62,10 @@ class LineShare:
 class Place:
     """A line of the user's program, a record_function block, or only a module. All texts are untrusted.
 
-    `share` is the share (0 to 1) in the cost of all moments. `line` is the first line of the function, or the line that
+    `share` is the share (0 to 1) of the cost of all samples. `line` is the first line of the function, or the line that
     runs if `exact` is True; 0 if it is not known, as for a function that already ran when the recording began. `module`
-    may stand for several modules that differ in numbers (`Linear_*`). `chain` is the call chain of a typical moment,
-    outermost first.
+    may stand for several modules that differ in numbers (`Linear_*`). `block` is the name of the record_function block.
+    `chain` is the call chain of a typical sample, outermost first.
     """
 
     share: float
@@ -77,11 +78,12 @@ class Place:
     exact: bool = False
     file_bytes: int = 0
     file_time_us: int = 0
-    """Time of modification of the file in us since 1970; `file_bytes` is its size. Both as recorded; 0 if not known."""
+    """Time of modification of the file in us since 1970. `file_bytes` is the size of the file. Both are as recorded; 0
+    if not known."""
 
     hottest_line: int = 0
     hottest_share: float = 0.0
-    """Share of the costliest line, `hottest_line`, in the cost of all moments; both are 0 if it is not known."""
+    """Share of the costliest line, `hottest_line`, of the cost of all samples. Both are 0 if the line is not known."""
 
     other_lines: tuple[LineShare, ...] = ()
     """The next costliest lines of the function."""
@@ -89,7 +91,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Located(Table):
-    """The rows that enclose each moment: one entry per moment and column, an event row or -1."""
+    """The events that enclose each sample: one row per sample. Each column has an event row, or -1."""
 
     innermost: Ints = column("row of events", "the innermost Python frame")
     user: Ints = column("row of events", "the user's innermost frame")
@@ -99,8 +101,8 @@ class Located(Table):
 
 
 def located(recording: Recording, moments: HostTimes) -> Located:
-    """Returns the event rows that enclose each of `moments`. For the backward pass and threads without user frames, see
-    the description of the module."""
+    """Returns the events that enclose each of `moments`, which are samples of host threads. The module's docstring
+    describes the backward pass and threads without frames of the user's program."""
     events = recording.trace.events
     threads, times = moments.thread, moments.time
     own = _enclosing(recording, threads, times)
@@ -115,7 +117,8 @@ def located(recording: Recording, moments: HostTimes) -> Located:
 
 
 def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
-    """Returns the places of the moments, costliest first, at most MAX_PLACES."""
+    """Returns the places of `moments`, which are samples of host threads: the MAX_PLACES with the highest cost,
+    costliest first."""
     names, name_of = recording.trace.names, recording.trace.events.name
     found, total = located(recording, moments), float(moments.cost.sum())
     # They never share a name: a frame has the form `file.py(line): function`, and no block begins like a module.
@@ -146,8 +149,12 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
 
 
 def _function(recording: Recording, found: Located, cost: Floats, share: float, module: str) -> Place:
-    """Returns the place of moments in one function: the line with at least LEADS of the cost, or else the whole
-    function."""
+    """Returns the place of samples in one function: the line with at least LEADS of the cost, or else the whole
+    function.
+
+    `found` has the events that enclose each sample, and `cost` the cost of each. `share` is their share of the cost of
+    all samples. `module` is the name of the module, or empty.
+    """
     trace, known = recording.trace, recording.trace.call_lines
     file, line, function = frame_parts(trace.names[trace.events.name[found.user[0]]])
     if already_running(recording)[found.user].all():
@@ -169,7 +176,8 @@ def _function(recording: Recording, found: Located, cost: Floats, share: float, 
 
 
 def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
-    """Returns `places`, costliest first, with all places of one line merged: functions can have several names."""
+    """Returns `places`, costliest first, with places of the same line merged, since functions can have several
+    names."""
     merged: dict[object, Place] = {}
     for number, place in enumerate(places):
         key = (place.file, place.line, place.function) if place.exact else number
@@ -179,7 +187,7 @@ def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
 
 
 def _joined(one: Place, other: Place) -> Place:
-    """Returns one place for two with the same line."""
+    """Returns one place for two places with the same line."""
     shares = Counter({entry.line: entry.share for entry in one.other_lines})
     shares.update({entry.line: entry.share for entry in other.other_lines})
     others = tuple(LineShare(line, share) for line, share in shares.most_common(MAX_LINES - 1))
@@ -187,11 +195,13 @@ def _joined(one: Place, other: Place) -> Place:
 
 
 def _is_hidden(frame: str) -> bool:
-    """Returns True for frames that a call chain does not show: modules, and the monitor's hooks around calls."""
+    """Returns True for the name of a frame that a call chain does not show: a module, or a hook of the monitor around a
+    call."""
     return frame.startswith(MODULE) or is_own_frame(frame)
 
 
 def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
+    """Returns the events that enclose each pair (threads[i], times[i]) on that thread. `times` are in ns."""
     frames, blocks = frames_by_thread(recording), blocks_by_thread(recording)
     marks = marks_by_thread(recording)
     columns = np.full((5, len(times)), -1, np.int64)
@@ -210,7 +220,7 @@ def _enclosing(recording: Recording, threads: Ints, times: Ints) -> Located:
 
 
 def _chosen(mask: Bools, first: Located, second: Located) -> Located:
-    """Returns the rows of `first` where the mask is True, otherwise those of `second`."""
+    """Returns the rows of `first` where `mask` is True, otherwise those of `second`."""
     pairs = zip(
         (first.innermost, first.user, first.module, first.block, first.called),
         (second.innermost, second.user, second.module, second.block, second.called),
@@ -222,7 +232,8 @@ def _chosen(mask: Bools, first: Located, second: Located) -> Located:
 def _chain(recording: Recording, innermost: Ints, user: Ints, line: int) -> tuple[str, ...]:
     """Returns the shortened call chain of the most frequent innermost frame, outermost first.
 
-    `line` is the line that runs in the user's innermost frame, or 0.
+    `innermost` and `user` have for each sample the event row of the innermost frame, and of the innermost frame of the
+    user's program. `line` is the line that runs in the latter, or 0 if it is not known.
     """
     trace = recording.trace
     frames = [short_frame(trace.names[name]) for name in trace.events.name[innermost].tolist()]

@@ -1,5 +1,5 @@
 """Divides a step by the functions that the training loop calls, such as rollout, reward and update in reinforcement
-learning, generator and discriminator, or prefill and decode. The program needs no marks.
+learning, generator and discriminator, or prefill and decode. The program does not have to annotate them.
 
     loop        |------------------------------- step -------------------------------|
     functions   |---- rollout ----|  |- reward -|   |- forward -|
@@ -27,17 +27,19 @@ OF_WINDOW = 0.95
 
 
 class StepPart(Record, frozen=True):
-    """A function that the loop calls, with its share of the window (0 to 1) and the number of its calls."""
+    """A function that the training loop calls, or the loop itself. `share` is its share of the window (0 to 1), and
+    `calls` the number of its calls (0 for the loop). The `share` of `place` is 1."""
 
     place: Place
     share: float
     calls: int
     regimes: tuple[tuple[Regime, float], ...]
-    """Pairs of a regime and its share of the part's time, largest share first."""
+    """Pairs (regime, share of the part's time), the largest share first."""
 
 
 def step_parts(recording: Recording) -> tuple[StepPart, ...]:
-    """Returns the parts, longest first, then the loop itself; empty if there are fewer than MIN_PARTS parts."""
+    """Returns the functions that the training loop calls, longest first, and then the loop itself. Functions with less
+    than LEAST_PART of the window count as part of the loop. Returns () if fewer than MIN_PARTS functions remain."""
     steps, thread = recording.steps, recording.host.main_thread
     if thread is None:
         return ()
@@ -67,6 +69,7 @@ def step_parts(recording: Recording) -> tuple[StepPart, ...]:
 
 
 def _part(recording: Recording, place: Place, spans: Spans, calls: int, window: int) -> StepPart:
+    """Returns the part that runs in `spans`. `window` is the length of the window in ns."""
     owners = recording.owned_spans.covered(spans.starts, spans.ends)
     total = max(sum(int(ns.sum()) for ns in owners.values()), 1)
     shares = [(regime, float(owners[regime].sum() / total)) for regime in REGIMES]
@@ -75,7 +78,11 @@ def _part(recording: Recording, place: Place, spans: Spans, calls: int, window: 
 
 
 def _called_by_loop(recording: Recording, thread: int) -> Rows:
-    """Returns the event rows of the outermost user frames on `thread` inside the frame of the loop."""
+    """Returns the event rows of the frames of the user's program on `thread` that the frame of the loop calls, without
+    frames inside another such frame.
+
+    The loop's own frames are those that contain at least OF_WINDOW of the window.
+    """
     trace, steps = recording.trace, recording.steps
     events = trace.events
     rows = trace.rows(Kind.PYTHON)
@@ -93,5 +100,6 @@ def _called_by_loop(recording: Recording, thread: int) -> Rows:
 
 
 def _is(frame: str, file: str, function: str) -> bool:
+    """Returns True if `frame`, the name of a frame, is of the function `function` in `file`."""
     of = frame_parts(frame)
     return (of[0], of[2]) == (file, function)

@@ -1,7 +1,7 @@
-"""Timers of the program that stop before the device has done what they time.
+"""Timers of the user's program that stop before the device has done the work that they time.
 
-A call that launches work returns before the device has done it. So a program that reads a clock before and after such
-calls, and does not wait for the device, measures the launches (pytorch docs, CUDA semantics: asynchronous execution).
+A call that launches work returns before the device has done it. If a program reads a clock before and after such calls
+and does not wait for the device, it measures only the launches (pytorch docs, CUDA semantics: asynchronous execution).
 """
 
 import re
@@ -21,17 +21,18 @@ from tb_bottleneck.trace.table import Rows, by_thread
 
 CLOCKS = re.compile(r"^<built-in function (?:time|perf_counter|monotonic)(?:_ns)?>$")
 LEAST_MISSED = 0.10
-"""Share of the timed work that a timer does not see, from which on it misleads. A choice."""
+"""A timer is reported if it misses at least this share of the time of the work. A choice."""
 MAX_READINGS = 10_000
-"""More readings of clocks are left out."""
+"""At most this number of readings of clocks are considered."""
 
 
 class Timer(Record, frozen=True):
-    """A function that reads a clock before and after it launches work. `frame` is its Python frame, which is untrusted.
+    """A function that reads a clock before and after it launches work. `frame` is the name of its Python frame, which
+    is untrusted.
 
-    `measured` is the time between two readings of the clock, `missed` the time from the second reading until the device
-    has done what was launched between them; both are medians in ns. If a function times several parts, the part that
-    misses most is used.
+    `measured` is the time between two readings of the clock. `missed` is the time from the second reading until the
+    device has done the work that was launched between them. Both are medians in ns. If a function times several parts,
+    the part with the most missed time is used.
     """
 
     frame: str
@@ -40,10 +41,10 @@ class Timer(Record, frozen=True):
 
 
 def early_timers(recording: Recording) -> tuple[Timer, ...]:
-    """Returns the timers that miss LEAST_MISSED or more of the time of the timed work, sorted by missed time, longest
-    first.
+    """Returns the timers that miss at least LEAST_MISSED of the time of the work that they time, the longest missed
+    time first.
 
-    Empty for runs on the CPU and without Python stacks.
+    Returns () for runs on the CPU and without Python stacks.
     """
     if not recording.on_device:
         return ()
@@ -70,8 +71,8 @@ def early_timers(recording: Recording) -> tuple[Timer, ...]:
 
 
 class _Launched:
-    """The device operations that the host launched, from all threads, because the autograd thread launches the backward
-    pass."""
+    """The device operations that the host launched. Those of all threads are included, because the autograd thread
+    launches the backward pass."""
 
     def __init__(self, recording: Recording) -> None:
         ops = recording.trace.device_ops
@@ -87,16 +88,18 @@ class _Launched:
         return int(last - first)
 
     def left_at(self, time: int) -> int:
-        """Returns for how long (ns) the device works after `time` on what was launched before."""
+        """Returns how long (ns) the device still works after `time` (ns) on operations that were launched before
+        `time`."""
         count = int(np.searchsorted(self._issued, time))
         return max(int(self._done[count - 1]) - time, 0) if count else 0
 
 
 def _pairs(recording: Recording, thread: int, readings: Rows) -> Iterator[tuple[tuple[str, int], int, int]]:
-    """Yields for each two successive readings of a clock in one call of a function of the program: the function's
-    frame with the number of the pair in this step, and the end of the first and the start of the second reading in ns.
+    """Yields ((frame, number), end of the first reading, start of the second reading) for each two successive readings
+    of a clock in one call of a function of the user's program. Times are in ns.
 
-    `readings` are the Python events of one thread that read a clock.
+    `frame` is the name of the function's frame, and `number` counts the pairs of this call within a step. `readings`
+    are the event rows of one thread that read a clock.
     """
     names, events = recording.trace.names, recording.trace.events
     frames = frames_by_thread(recording).of(thread, events.start[readings])

@@ -27,7 +27,8 @@ RETRIES = 0.01  # per step: one in a hundred steps is no longer warm-up
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. Retried allocations show full memory; without them, the cache was emptied."""
+    """Returns the judgement of `allocator` for telemetry. Retried allocations show that the memory is full. Without
+    retries, the cause is that the program empties the cache."""
     share = measures.account.share(Regime.ALLOCATOR)
     blocks = measures(blocks_allocated)
     if isinstance(blocks, Missing):

@@ -17,7 +17,8 @@ from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, Judgement, Rule
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement: clear for one process; abstains for several."""
+    """Returns the judgement of `communication` for telemetry: clear for one process. Abstains for several processes, or
+    if their number is not known."""
     processes = measures(world_size)
     if isinstance(processes, Missing):
         return Judgement(ABSTAINS, 0.0, missing=processes.because)

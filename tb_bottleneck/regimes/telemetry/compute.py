@@ -66,7 +66,8 @@ SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. Throttling is reported even if the counters do not show what limits the device's work."""
+    """Returns the judgement of `compute` for telemetry. Throttling is reported even if the counters do not show what
+    limits the device's work."""
     share = measures.account.share(Regime.COMPUTE)
     causes = _of_device(measures, share) if measures.on_device else _contention(measures)
     bound = measures(bound_known)
@@ -80,10 +81,14 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _of_device(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
+    """Returns the causes of a run on a device: throttling, an old build of torch, and products in full precision.
+    `share` is the regime's share of the window."""
     return (*_throttling(measures), *_old_build(measures), *_full_precision(measures, share))
 
 
 def _full_precision(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
+    """Returns the cause `fp32_matmul` if fp32 units are in use and matrix units are nearly unused; otherwise (). The
+    cost is `share`, the regime's share of the window."""
     in_fp32, in_matrix_units = measures.value(fp32_used, 0.0), measures.value(tensor_cores_used, 1.0)
     if share < MIN_PRODUCT_SHARE or in_fp32 < IN_FP32 or in_matrix_units > IN_FP32 * UNUSED_UNITS:
         return ()
@@ -92,6 +97,7 @@ def _full_precision(measures: Measures[TelemetryRecording], share: float) -> tup
 
 
 def _throttling(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
+    """Returns the causes that reduce the device's clock: heat, a power brake, or a power limit."""
     causes = []
     if measures.value(heat_throttled, 0.0) >= HEAT:
         evidence = (heat_throttled, highest_temperature, clock_reduction, loaded_power_share)
@@ -109,6 +115,8 @@ def _throttling(measures: Measures[TelemetryRecording]) -> tuple[Cause[Telemetry
 
 
 def _contention(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
+    """Returns at most one cause that slows the operators of a CPU run: a quota of CPU time, more threads than cores,
+    other programs, or a slow BLAS library."""
     work = measures.value(own_work, 0.0)
     queued = measures.value(run_queue_per_core, 0.0)
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
@@ -140,6 +148,8 @@ def _contention(measures: Measures[TelemetryRecording]) -> tuple[Cause[Telemetry
 
 
 def _old_build(measures: Measures[TelemetryRecording]) -> tuple[Cause[TelemetryRecording], ...]:
+    """Returns the cause `torch_too_old`, without a cost, if the device is newer than this build of torch supports;
+    otherwise ()."""
     if not measures.value(newer_than_torch, 0.0) and isinstance(measures(first_torch_for_device), Missing):
         return ()
     shown = (device_architecture, newest_architecture, first_torch_for_device)

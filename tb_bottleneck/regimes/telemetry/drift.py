@@ -37,9 +37,11 @@ _REGIME = {"loader_wait": Regime.INPUT, "transfer": Regime.TRANSFER, "outside": 
 def with_drift(
     verdicts: tuple[Verdict[TelemetryRecording], ...], measures: Measures[TelemetryRecording]
 ) -> tuple[Verdict[TelemetryRecording], ...]:
-    """Returns the verdicts with the growth of steps as the first cause of the regime whose part of the step grows most.
+    """Returns the verdicts with the cause `growing_steps` as the first cause of one regime: the one whose part of the
+    step grows most over the run.
 
-    Without a growth over the run, a growth within epochs is added; without either, the verdicts are unchanged.
+    If steps do not grow over the run but within each epoch, the cause `growing_within_epochs` is added to `compute`. If
+    they do neither, the verdicts are unchanged.
     """
     cost, part = measures(growth_cost), measures(largest_growth)
     if isinstance(cost, Missing):
@@ -53,7 +55,8 @@ def with_drift(
 def _within_epochs(
     verdicts: tuple[Verdict[TelemetryRecording], ...], measures: Measures[TelemetryRecording]
 ) -> tuple[Verdict[TelemetryRecording], ...]:
-    """Returns the verdicts with the growth within epochs, if any, as a cause of `compute` without a cost."""
+    """Returns the verdicts. If steps grow within each epoch at least by the factor GROWS, `compute` gets the cause
+    `growing_within_epochs`, without a cost."""
     factor = measures(growth_within_epochs)
     if isinstance(factor, Missing) or factor.value < GROWS:
         return verdicts
@@ -66,6 +69,8 @@ def _within_epochs(
 def _with_cause(
     verdict: Verdict[TelemetryRecording], cause: Cause[TelemetryRecording], measures: Measures[TelemetryRecording]
 ) -> Verdict[TelemetryRecording]:
+    """Returns the verdict with `cause` as its first cause. If its cost is higher, the share and the recoverable share
+    (see Judgement) are raised to the cost. The status becomes `fires` if the cost is at least WORTH_RECOVERING."""
     judgement = verdict.judgement
     recoverable = max(judgement.recoverable, cause.cost_share if cause.certain else 0.0)
     fires = cause.cost_share >= WORTH_RECOVERING

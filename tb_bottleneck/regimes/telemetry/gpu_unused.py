@@ -21,7 +21,8 @@ WORKING_CORES = 0.5
 
 
 def verdict_of(measures: Measures[TelemetryRecording]) -> Verdict[TelemetryRecording] | None:
-    """Returns the verdict if work runs but the device is unused; None if the device is used or this is not known."""
+    """Returns the verdict `gpu_unused`, with the cause `model_on_cpu`, if work runs but the device is unused. Returns
+    None if the device is used, or if this is not known."""
     used = measures(utilisation)
     work_runs = measures.steps > 0 or measures.value(process_cores, 0.0) >= WORKING_CORES
     has_tensors = measures.value(bytes_in_tensors, 0.0) >= FEW_BYTES

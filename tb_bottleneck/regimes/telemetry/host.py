@@ -41,7 +41,8 @@ MIN_CORE_WAIT = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. If too few cores delay the host, Python is a cause only of the rest of the time."""
+    """Returns the judgement of `host` for telemetry. If too few cores delay the host, Python is a cause of the
+    remaining time only."""
     share = measures.account.share(Regime.HOST)
     for needed in (timed_phase_count, device_idle):
         signal = measures(needed)
@@ -60,12 +61,15 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _python(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording]:
-    """Returns Python as a cause. On a CPU run it has no bound: operators outside the phases look like Python there."""
+    """Returns the cause `host_python` with the cost `cost` (share of the window). On a CPU run it has no bound, because
+    operators outside the timed phases cannot be distinguished from Python."""
     evidence = (time_outside_phases, thread_runs, process_cores)
     return Cause("host_python", cost, evidence, bounded=measures.on_device)
 
 
 def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording] | None:
+    """Returns the reason why the process has too few cores: a quota, more torch threads than cores, or other programs.
+    Returns None if it has enough. `cost` is the largest cost (share of the window)."""
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         return Cause(
             "cpu_quota", cost, (quota_throttled, cores_usable, core_pressure, threads_to_use, workers_beside_main)
@@ -87,10 +91,11 @@ def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause
 def contended_cores(
     measures: Measures[TelemetryRecording], most: float, bounded: bool = True
 ) -> Cause[TelemetryRecording] | None:
-    """Returns the cause `contended_cores` if other threads keep this process from running, else None.
+    """Returns the cause `contended_cores` if other threads on the machine keep this process from running, else None.
 
-    The cost is the process's wait for a core, at most the share `most`. If some steps have no such wait, their time is
-    a bound; otherwise nothing recorded shows the time without the wait, and `bounded` decides.
+    The cost is the share of the time in which the process waits for a core, at most `most` (share of the window). If
+    some steps have no such wait, the time of these steps gives a further limit, and the cause is bounded. Otherwise
+    nothing recorded shows the time without the wait, and `bounded` is that of the returned cause.
     """
     pressure, queue = measures.value(core_pressure, 0.0), measures.value(run_queue_per_core, 0.0)
     waits = measures.value(core_wait, 0.0)

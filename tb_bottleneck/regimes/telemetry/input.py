@@ -73,7 +73,8 @@ MOST_OF_CORES = 0.5
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. The regime follows from the wait; the cause from workers, cores and storage."""
+    """Returns the judgement of `input` for telemetry. The wait for batches decides whether the rule fires. The state of
+    the workers, cores and storage decides the cause."""
     share = measures.account.share(Regime.INPUT)
     for needed in (loader_wait_time, device_idle):
         signal = measures(needed)
@@ -91,7 +92,8 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _factor(measures: Measures[TelemetryRecording], cause: Cause[TelemetryRecording]) -> float | None:
-    """Returns advised number of workers / present number, if `cause` advises workers and both are known; else None."""
+    """Returns advised number of workers / present number, which bounds the speed-up of the step. Returns None if
+    `cause` does not advise a number of workers, or if one of the numbers is not known."""
     now = measures.value(workers_now, 0.0)
     advised = next(
         (measure for measure in cause.evidence if measure in (worker_count_to_try, waiting_workers_to_try)), None
@@ -101,7 +103,8 @@ def _factor(measures: Measures[TelemetryRecording], cause: Cause[TelemetryRecord
 
 
 def _contended(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording] | None:
-    """Returns the cause `contended_cores` if other processes take the cores that the loader needs, else None.
+    """Returns the cause `contended_cores` if other processes use the cores that the loader needs, else None. `share` is
+    the regime's share of the window.
 
     The cost is the loader's wait for a core. This wait is also part of the cost of the loader's own cause.
     """
@@ -122,6 +125,8 @@ def _contended(measures: Measures[TelemetryRecording], share: float) -> Cause[Te
 
 
 def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording]:
+    """Returns the reason for waits for batches, with the cost `share` (share of the window). The module's docstring
+    describes the conditions."""
     stages: Evidence = (slowest_stage, time_per_batch, worker_processes_needed)
     wait: Evidence = (idle_in_loader, loader_wait_time, utilisation_deviation, *stages, operating_system)
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
@@ -175,6 +180,8 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
 
 
 def _slow_storage(share: float, shown: Evidence, wait: Evidence) -> Cause[TelemetryRecording]:
+    """Returns the cause `slow_storage` with the cost `share`. `shown` are the measures that show the slow storage,
+    `wait` those that show the wait for batches."""
     evidence = (*shown, dataset_storage, read_per_sample, *wait, waiting_workers_to_try, storage_advice)
     return Cause("slow_storage", share, evidence)
 

@@ -63,14 +63,15 @@ _KINDS: dict[str, tuple[_Function, tuple[_Function, ...]]] = {
     "garbage_collection": (most_without_collections, (collection_time,)),
     "evaluation": (most_without_evaluation, (evaluation_time,)),
 }
-"""By cause whose time the monitor records: the measure of its largest saving, and its evidence. The first measure of
-the evidence is the time per step."""
+"""By cause whose time the monitor records: the measure of the largest share of time that a fix saves, and the measures
+of the evidence. The first measure of the evidence is the cause's time per step."""
 
 _RECOMPILATION = (recompiling_time, recompilations_seen, step_time)
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. Causes are named if the monitor timed the interruptions."""
+    """Returns the judgement of `interruption` for telemetry. A cause names the kind of interruption only if the monitor
+    timed it. Abstains for fewer than MIN_STEPS_TO_COMPARE steps."""
     share = measures.account.share(Regime.INTERRUPTION)
     if measures.steps < MIN_STEPS_TO_COMPARE:
         return Judgement(
@@ -90,7 +91,8 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _compilation(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecording] | None:
-    """Returns (re)compilation as a cause if it takes at least MOSTLY_COMPILES of the run, including its start."""
+    """Returns the cause `compilation`, or `recompilation` if functions are mostly compiled again. Returns None if both
+    together take less than MOSTLY_COMPILES of the run, including its start."""
     again, all_of_it = measures.value(compiled_again_share, 0.0), measures.value(share_in_compilation, 0.0)
     if all_of_it < MOSTLY_COMPILES:
         return None
@@ -102,13 +104,15 @@ def _compilation(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecor
 
 
 def _recompilation(share: float, evidence: tuple[_Function, ...]) -> Cause[TelemetryRecording]:
-    """Returns recompilation as a cause, with what it takes beside the logged time `share`."""
+    """Returns the cause `recompilation`. `share` is the share of the time in logged compilations. Guards and first
+    calls of new code add up to UNLOGGED of that share, which gives the upper bound."""
     most = share * (1 + UNLOGGED)
     return Cause("recompilation", share, evidence, bounded=most <= MOST_BOUNDED, most=min(most, 1.0))
 
 
 def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
-    """Returns the kinds of interruptions that were recorded, and a cause for the rest."""
+    """Returns a cause for each recorded kind of interruption that costs at least MIN_KIND, and the cause
+    `periodic_pauses` for a large rest. `share` is the regime's share of the window."""
     wall, named = measures.value(step_time, 1.0), measures.value(recorded_interruptions, 0.0)
     causes = []
     for name, (most, evidence) in _KINDS.items():

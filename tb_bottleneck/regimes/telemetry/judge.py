@@ -31,7 +31,8 @@ _RULE_OF: dict[Regime, Rule[TelemetryRecording]] = {rule.regime: rule for rule i
 
 
 def abstaining_rule(regime: Regime, fires_at: float) -> Rule[TelemetryRecording]:
-    """Returns a rule that always abstains, for a regime that no telemetry signal shows."""
+    """Returns a rule that always abstains, for a regime that no telemetry signal shows. `fires_at` is the threshold of
+    the rule for traces, as a share of the window."""
 
     def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
         missing = f"{regime.label.lower()}: only a trace shows this"
@@ -43,19 +44,22 @@ def abstaining_rule(regime: Regime, fires_at: float) -> Rule[TelemetryRecording]
 RULES: tuple[Rule[TelemetryRecording], ...] = tuple(
     _RULE_OF.get(rule.regime) or abstaining_rule(rule.regime, rule.fires_at) for rule in judge.RULES
 )
+"""One rule per regime, in the order of the account."""
 
 
 def judge_all(measures: Measures[TelemetryRecording]) -> tuple[Verdict[TelemetryRecording], ...]:
-    """Returns one verdict per rule, with growing steps added as a cause (see drift.py)."""
+    """Returns one verdict per rule of RULES. Steps that become longer and longer are added as a cause (see
+    drift.py)."""
     return with_drift(tuple(judge.apply_rule(rule, measures) for rule in RULES), measures)
 
 
 def conclusion_of(verdicts: tuple[Verdict[TelemetryRecording], ...]) -> Conclusion:
-    """Returns the conclusion as for traces, except where the limit of the device's own work is unknown.
+    """Returns the conclusion as for traces (`conclusion_of` in regimes/judge.py), with three differences.
 
-    In that case the regime is `unexplained`. If a cause slows the device's work (heat, too few cores), the share is at
-    least the recoverable share of this cause. Causes of the machine do not count if the program itself has a cause of
-    comparable cost.
+    Causes of the machine do not count if the program itself has a cause of comparable cost. If the severity is not
+    `none`, the share is at least the highest recoverable share of a verdict, since a cause that slows the device's work
+    (heat, too few cores) can cost more than its regime. If the severity is `none` and `unexplained` owns more time than
+    the chosen regime, the regime is `unexplained`.
     """
     if judge.program_leads(verdicts):
         verdicts = tuple(map(judge.without_machine, verdicts))

@@ -22,7 +22,8 @@ SHORTER = 0.5
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. Needs the utilisation: only the utilisation shows gaps between kernels."""
+    """Returns the judgement of `launch` for telemetry. Abstains on a CPU run, or without the utilisation of the device:
+    only the utilisation shows gaps between kernels."""
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
         return Judgement(

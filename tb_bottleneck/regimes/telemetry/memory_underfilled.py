@@ -31,7 +31,8 @@ FEW_ACTIVE = 0.5
 
 
 def judge_memory(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement of `memory`, without causes: only a trace shows kernels that could be fused."""
+    """Returns the judgement of `memory` for telemetry, without causes: only a trace shows kernels that could be
+    fused."""
     share = measures.account.share(Regime.MEMORY)
     bound = measures(bound_known)
     if isinstance(bound, Missing):
@@ -41,7 +42,8 @@ def judge_memory(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryR
 
 
 def judge_underfilled(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement of `underfilled`: the device is busy, but neither arithmetic nor bandwidth is in use."""
+    """Returns the judgement of `underfilled` for telemetry: the device is busy, but neither arithmetic nor bandwidth is
+    in use. The cause is a small batch."""
     share = measures.account.share(Regime.UNDERFILLED)
     bound = measures(bound_known)
     if isinstance(bound, Missing):

@@ -18,7 +18,8 @@ from tb_bottleneck.regimes.sync import FIRES_AT
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. It never fires: see the formula."""
+    """Returns the judgement of `sync` for telemetry. It never fires: telemetry does not show the cost of waits. It is
+    clear if the idle time inside the phases of a step is below FIRES_AT, otherwise it abstains."""
     for needed in (device_idle, utilisation):
         signal = measures(needed)
         if measures.on_device and isinstance(signal, Missing):

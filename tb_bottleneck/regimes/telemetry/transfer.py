@@ -33,8 +33,8 @@ DEGRADED = 0.10
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. A degraded link, or a slot with fewer lanes than the device, is a cause even if copies
-    cost little: both are defects of the machine."""
+    """Returns the judgement of `transfer` for telemetry. A degraded link, or a slot with fewer lanes than the device,
+    is a cause even if copies cost little: both are defects of the machine."""
     share = measures.account.share(Regime.TRANSFER)
     reached = measures(link_reached)
     degraded = isinstance(reached, Measure) and reached.value <= 1.0 - DEGRADED

@@ -23,7 +23,8 @@ _INSIDE = "telemetry sees a step only from outside; a trace of a few steps shows
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement. Idle time and time of other processes are recoverable; work of unknown kind is not."""
+    """Returns the judgement of `unexplained` for telemetry. A fix could save idle time and the time of other processes,
+    but not work of unknown kind."""
     share = measures.account.share(Regime.UNEXPLAINED)
     causes = []
     others = measures.value(other_processes_utilisation, 0.0)
@@ -48,7 +49,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _explained_idle(measures: Measures[TelemetryRecording]) -> float:
-    """Returns the share of the judged time that the avoidable regimes own."""
+    """Returns the share (0 to 1) of the window that the avoidable regimes own."""
     return sum(measures.account.share(regime) for regime in AVOIDABLE_REGIMES)
 
 
