@@ -85,6 +85,7 @@ def calibrated_gpus() -> dict[str, dict[str, float]]:
 
 class _Entry(NamedTuple):
     """The content of one file, and the time of its last change in ns since 1970."""
+
     device: str
     driver: str
     measured: dict[str, float]

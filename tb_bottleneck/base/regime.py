@@ -79,6 +79,7 @@ class Regime(str, Enum):
 @dataclass(frozen=True)
 class _Attributes:
     """`owner`, `label` and `colour` are the properties of the same names of Regime."""
+
     owner: Owner
     label: str
     colour: str

@@ -93,6 +93,7 @@ class _Portions(Record, frozen=True, eq=False):
 @memoized
 def _portions_of(recording: Recording) -> _Portions:
     """Returns the portions of batches in the window. Without DistributedDataParallel, there are none."""
+
     def begins(test: Callable[[str], bool]) -> Ints:
         return np.sort(recording.trace.events.start[host_rows(recording, test, Kind.ANNOTATION, Kind.CPU_OP)])
 

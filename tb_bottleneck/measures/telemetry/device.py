@@ -127,6 +127,7 @@ LOADED_FOR_CLOCKS = 0.50
 @dataclass(frozen=True)
 class _Clocks:
     """What the clocks of the device show, one element per window."""
+
     loaded: Floats  # windows in which the device is loaded: 1, else 0
     slow: Floats  # 1 - clock / highest clock
     hot: Floats  # part of the window in which heat reduces the clocks
