@@ -18,17 +18,17 @@ MAIN = "3.11"
 """The version whose results are listed one by one."""
 SPELLED = {True: "yes", False: "**no**", None: ""}
 ABOUT = """\
-`tests/trainings/` has {planted} trainings with one planted problem each, and {healthy} healthy ones in which something
-harmless looks like a problem. The expected answers were committed before the recordings, and were not changed
-afterwards. Each half was timed seven times without a profiler, in turn with the other one, and recorded once by the
-monitor, on two cores of an {device}; `{analyser}` is the analyser that judged the recordings. The gain is that of the
-CPU time per step; it is that of the wall time (marked w) only where the problem is waiting, workers, threads or ranks.
-Patterns decide whether a finding names the problem, and those for loaders accept each cause of a loader. With Python
-3.10 and 3.13, many of the trainings were run again: first those with loops in Python, then others in the order of the
-list, as time allowed. All were recorded by the same monitor on one day. Two errors that these recordings showed were corrected afterwards: the loader of
-`words/counted_one_by_one` was taken for shorter than the training had logged, and `cnn/validation` was 2.85 times as
-fast with Python 3.10 where the report had said at most 2.77. The share from which calls of operators are a problem was
-chosen with older recordings of these trainings."""
+`tests/trainings/` has {planted} trainings with one planted problem each, and {healthy} healthy ones in which
+something harmless looks like a problem. The expected answers were committed before the recordings, and were not
+changed afterwards. Each half was timed seven times without a profiler, in turn with the other one, and recorded once
+by the monitor, on two cores of an {device}; `{analyser}` is the analyser that judged the recordings. The gain is that
+of the CPU time per step; it is that of the wall time (marked w) only where the problem is waiting, workers, threads
+or ranks. Patterns decide whether a finding names the problem, and those for loaders accept each cause of a loader.
+With Python 3.10 and 3.13, many of the trainings were run again: first those with loops in Python, then others in the
+order of the list, as time allowed. All were recorded by the same monitor on one day. Two errors that these recordings
+showed were corrected afterwards: the loader of `words/counted_one_by_one` was taken for shorter than the training had
+logged, and `cnn/validation` was 2.85 times as fast with Python 3.10 where the report had said at most 2.77. The share
+from which calls of operators are a problem was chosen with older recordings of these trainings."""
 COLUMNS = """\
 With Python {main}. Regime: the verdict, and whether it is an expected one. Named: the first finding names the problem;
 a healthy training has severity `none`. Line: a finding states exactly the planted line, or the line that begins its
