@@ -199,7 +199,7 @@ def _memory_of_cpu_alone(trace: Trace) -> bool:
 
 def _linear_without_product(trace: Trace) -> bool:
     """Returns True if linear layers and the operators inside of them were recorded, and none of these operators is a
-    matrix product. This is so for accelerators that are not supported, which have a kernel of their own."""
+    matrix product. This holds for accelerators that are not supported, which have a kernel of their own."""
     rows = trace.rows(Kind.CPU_OP)
     events, column = trace.events, trace.events.name[rows]
     is_linear = name_matches(trace.names, column, "aten::linear".__eq__)

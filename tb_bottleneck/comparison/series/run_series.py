@@ -123,7 +123,7 @@ def _grouped(runs: list[ComparedRun], setting: VaryingSetting) -> tuple[str, lis
 
 def _pooled(value: str, group: list[tuple[ComparedRun, int]]) -> SeriesGroup:
     """Returns the group of the runs with the setting `value`. `group` has each run with the number of samples per step
-    (or 1) by which its times are divided. All runs have the same weight, whatever their number of steps."""
+    (or 1) by which its times are divided. All runs have the same weight, with any number of steps."""
     times = tuple(np.asarray(run.steady / size, np.float64) for run, size in group)
     ns = {regime: float(np.mean([run.ns[regime] / size for run, size in group])) for regime in REGIMES}
     return SeriesGroup(tuple(run for run, _ in group), value, times, ns)

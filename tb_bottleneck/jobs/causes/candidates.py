@@ -75,7 +75,7 @@ def expert_skew(context: JobContext) -> float:
 
 
 # A rank causes a wait itself if its own time in this step exceeds that of its peers by this share of the time that the
-# others wait. Otherwise, if it has waited for so long itself, the rank that it waited for most causes the wait.
+# others wait. Otherwise, if it has itself waited for that long, the rank that it waited for most causes the wait.
 MIN_EXPLAINED = 0.5
 # A pipeline has fewer stages.
 _MAX_JUMPS = 64

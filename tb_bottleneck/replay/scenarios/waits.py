@@ -55,7 +55,7 @@ def without_waits(kinds: tuple[str, ...], graph: ModifiedGraph, estimate: Estima
     Changes: calls that wait for one of these reasons no longer wait. If READ is removed, the operators that read a
     value and their copies take no time.
     Assumes: the next work of the host does not depend on the awaited result.
-    Bounds: in the low estimate, the last wait of each step stays, and so do the reads and copies. The high estimate
+    Bounds: in the low estimate, the last wait of each step stays, and the reads and copies stay, too. The high estimate
     equals the expected one.
     """
     items = graph.items
