@@ -12,7 +12,7 @@ from tb_bottleneck.measures.fast_steps import BESIDE_WRITER
 from tb_bottleneck.measures.trace.interruptions import interruptions_of
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
-from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario
+from tb_bottleneck.replay.scenarios.scenario import REMAINING_SHARE, Scenario, with_quicker_operators
 from tb_bottleneck.trace.runtime_calls import Role
 
 
@@ -20,13 +20,15 @@ def without_python(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Removes Python code from the training thread: it moves into loader workers, onto the device, or out of the loop.
 
     Changes: host time in no other recorded activity (Activity.OTHER) becomes zero. Negative times, which come from
-    overlaps of threads, stay.
+    overlaps of threads, stay. On a CPU, the operators get a little faster (with_quicker_operators).
     Assumes: none of this code has to run on the training thread.
-    Bounds: in the low estimate, half of the time stays. The high estimate equals the expected one.
+    Bounds: in the low estimate, half of the time stays, and operators take as long as recorded. The high estimate
+    equals the expected one.
     """
     python = graph.items.gap.of(Activity.OTHER)
     remaining = (python.clip(min=0) * REMAINING_SHARE[estimate]).astype("int64")
-    return graph.with_gap(Activity.OTHER, remaining + python.clip(max=0))
+    fixed = graph.with_gap(Activity.OTHER, remaining + python.clip(max=0))
+    return fixed if estimate is Estimate.LOW else with_quicker_operators(graph, fixed)
 
 
 WITHOUT_PYTHON = Scenario("host_python", without_python, on_cpu=True)
@@ -69,32 +71,35 @@ def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -
     interrupting = graph.items.gap.of(Activity.INTERRUPT)
     inside = np.minimum(graph.gap_share_in(spans) * graph.base.gap_length, interrupting) / np.maximum(interrupting, 1)
     issued = graph.issued_in(spans)
-    if inside.any() or issued.any():
-        graph = _undisturbed(graph, kind, estimate)
-    return graph.with_items(
+    without = graph.with_items(
         gap=graph.gap_scaled(Activity.INTERRUPT, 1 - inside * (1 - remaining)),
         cost=np.where(issued, scale_column(items.cost, remaining), items.cost),
         length=np.where(issued, scale_column(items.length, remaining), items.length),
         waits=np.where(issued, NONE, items.waits),
     )
+    return _undisturbed(graph, without, kind, estimate) if inside.any() or issued.any() else without
 
 
-def _undisturbed(graph: ModifiedGraph, kind: str, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph with the other host work, operators and Python, as fast as without interruptions of `kind`.
+def _undisturbed(before: ModifiedGraph, after: ModifiedGraph, kind: str, estimate: Estimate) -> ModifiedGraph:
+    """Returns the graph `after` with the other host work as fast as without the interruptions of `kind` in `before`.
 
-    On a CPU, interruptions slow the work between them (cold caches): in the high estimate, each operator takes as long
-    as the quickest recorded one with its shapes, and Python shrinks by the same factor. A thread of TensorBoard's
+    On a CPU, interruptions slow the work between them (with_quicker_operators). Evaluations call the same operators, so
+    the expected and the low estimate do not change the work beside them. In the high estimate, each operator takes as
+    long as the quickest recorded one with its shapes, and Python shrinks by the same factor. A thread of TensorBoard's
     writer holds the interpreter's lock while it encodes: without logging, the work shrinks like this already in the
     expected estimate of a CPU run, and to BESIDE_WRITER of its time in the high estimate.
     """
-    on_cpu, share = not graph.base.recording.on_device, 1.0
-    if kind == "logging" and estimate is not Estimate.LOW and _has_writer(graph.base.recording):
-        share = BESIDE_WRITER if estimate is Estimate.HIGH else graph.base.quickest_share if on_cpu else 1.0
-    elif estimate is Estimate.HIGH and on_cpu:
-        share = graph.base.quickest_share
-    for slowed in (Activity.DISPATCH, Activity.OTHER) if share < 1 else ():
-        graph = graph.with_items(gap=graph.gap_scaled(slowed, share))
-    return graph
+    high, on_cpu = estimate is Estimate.HIGH, not after.base.recording.on_device
+    written = kind == "logging" and _has_writer(after.base.recording)
+    if estimate is Estimate.LOW or (kind == "evaluation" and not high):
+        return after
+    quickest = after.base.quickest_share if on_cpu and (high or written) else 1.0
+    share = BESIDE_WRITER if high and written else quickest
+    if share < 1:
+        after = after.with_items(gap=after.gap_scaled(Activity.OTHER, share))
+    if not on_cpu:
+        return after.with_items(gap=after.gap_scaled(Activity.DISPATCH, share))
+    return with_quicker_operators(before, after, share)
 
 
 @memoized
