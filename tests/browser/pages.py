@@ -6,6 +6,7 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Frame, Page, ViewportSize
 
 PATIENCE = 60_000  # ms; only a busy machine needs this long
+FOR_ALL = 5 * PATIENCE  # until all recordings of the demo are analysed, which takes one process 22 s
 VIEWPORT: ViewportSize = {"width": 1280, "height": 720}  # Playwright's own default
 VIEWS = {
     "tree": "#panel .tree-table",

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.pages import PATIENCE
+from tests.browser.pages import FOR_ALL, PATIENCE
 from tests.browser.stage import NAME
 
 TABLE = "div.scrolled[aria-label='Trainings']"
@@ -18,7 +18,7 @@ def overview(visit, address, width):
     seen.frame.evaluate("location.hash")
     expect(seen.frame.locator("article.overview tbody tr").first).to_be_visible(timeout=PATIENCE)
     seen.frame.wait_for_function(
-        "!/not analysed/.test(document.querySelector('.severities').textContent)", timeout=PATIENCE
+        "!/not analysed/.test(document.querySelector('.severities').textContent)", timeout=FOR_ALL
     )
     seen.page.wait_for_timeout(300)
     return seen
