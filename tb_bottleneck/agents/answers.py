@@ -58,8 +58,9 @@ def answer(facts: Mapping[str, Any], rows: Sequence[Any] | None = None, offset: 
 
 
 def cleaned(value: Any, key: str = "") -> Any:
-    """Returns `value`, which is JSON data, without empty fields. Floats have _DIGITS digits, and texts are shortened
-    and have no control characters. `key` is the name of the field that contains `value`."""
+    """Returns `value`, which is JSON data, without empty fields. Floats are rounded to _DIGITS significant digits, and
+    texts are shortened and have no control characters. `key` is the name of the field that contains `value`; some
+    fields may have longer texts."""
     if isinstance(value, Mapping):
         pairs = ((one_line(name, _MAX_NAME), cleaned(each, str(name))) for name, each in value.items())
         return {name: each for name, each in pairs if each not in ("", [], {}, None)}

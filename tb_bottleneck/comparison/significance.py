@@ -91,7 +91,7 @@ class Difference:
 
 def difference(a: Times, b: Times) -> Difference:
     """Returns the difference between the step times `a` and `b` of two runs. Both must have the same unit and at least
-    one element; with one element, the difference is not known."""
+    one element. If one of them has fewer than MIN_COMPARED_STEPS, the result has `is_known` False."""
     speedup, mean_speedup = float(np.median(a) / np.median(b)), float(np.mean(a) / np.mean(b))
     if min(len(a), len(b)) < MIN_COMPARED_STEPS:
         which = "Each run" if max(len(a), len(b)) < MIN_COMPARED_STEPS else "One run"

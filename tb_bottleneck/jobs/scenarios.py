@@ -106,8 +106,8 @@ def even_ranks(changed: Changed, context: JobContext) -> Changed:
     """Returns the job with evenly spread device work, for a job in which the same ranks have too much work in each
     step.
 
-    As even_work, but without a pipeline, ranks that were not recorded are assumed to have the lower median of the work
-    of recorded ranks, because they are probably not among the ranks with too much work.
+    In a pipeline, this is even_work. In other jobs, ranks that were not recorded are assumed to have the lower median
+    of the work of recorded ranks, because they are probably not among the ranks with too much work.
     """
     return even_work(changed, context) if context.grid.stages > 1 else even(changed, context, others_are_usual=True)
 

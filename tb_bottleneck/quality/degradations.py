@@ -89,10 +89,11 @@ OVERLAP_NS = 100_000
 
 
 def degradations_of(recording: Recording) -> Iterator[Defect]:
-    """Yields the defects that are not fatal: those of the file, and those that only the account shows.
+    """Yields the defects that are not fatal: those of the file, and those that show only after each moment of the
+    window has been attributed to a regime.
 
-    The estimated overhead of the profiler is left out if the overhead was measured, or if the host's share of the
-    window is below MIN_HOST_SHARE.
+    The defect `profiler_inflated` is left out if the overhead of the profiler was measured, or if the host takes less
+    than MIN_HOST_SHARE of the window, which the profiler then hardly lengthens.
     """
     overhead_measured = not isinstance(unprofiled_step(recording), Missing)
     host = sum(recording.account.share(regime) for regime in INFLATED_BY_PROFILER)

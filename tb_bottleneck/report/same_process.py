@@ -38,7 +38,8 @@ def launches_of(directories: Iterable[str]) -> dict[str, str]:
     """Returns a dict: directory -> name of its training. The directories of the ranks of one job have the same name.
     The name of any other training is its directory.
 
-    A restarted job may have the same id. A second directory of a rank therefore begins the next training."""
+    Directories contain the id of their job. A job that was restarted may keep its id, so a second directory of a rank
+    begins another training."""
     launches: dict[str, str] = {}
     first: dict[str, tuple[str, set[str]]] = {}  # by the job: its last training, and the ranks of it so far
     for directory in sorted(set(directories), key=with_slashes):

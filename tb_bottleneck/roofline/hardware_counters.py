@@ -22,9 +22,8 @@ LEAST_SAMPLES = 5
 
 
 class Signal(Enum):
-    """A counter. The value is a pattern of torch's names for it (torch/profiler/_cuspy/trace.py) or of CUPTI's names.
-
-    Counters in percent are converted to shares.
+    """A counter. The value is a regular expression that matches its name in torch (torch/profiler/_cuspy/trace.py) or
+    in CUPTI. Counters in percent are converted to shares from 0 to 1.
     """
 
     SM_ACTIVE = r"SM Active \(%\)|sm__cycles_active\.avg\.pct_of_peak.*"

@@ -165,7 +165,8 @@ def _without_stub(trace: Trace, marks: Rows) -> Rows:
     """Returns `marks` without the last mark if it covers no whole step: nothing was launched in it, or it is short and
     little was launched in it.
 
-    A last mark that is not short remains even with little work: the other steps may contain an evaluation."""
+    A last mark that is not short remains even if little was launched in it: the other steps may have more only because
+    they contain an evaluation."""
     if len(marks) < 2:
         return marks
     issues = trace.events.start[trace.rows(Kind.CPU_OP, Kind.CALL)]

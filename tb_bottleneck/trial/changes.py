@@ -16,7 +16,8 @@ from tb_bottleneck.trial import overrides
 class Kind:
     """One kind of change that a trial can make.
 
-    `apply` gets the value as text, in the process of the training. `code` is what to put into the script, with $value.
+    `apply` is called in the training process with the value as text. `code` is the code to add to the script, with the
+    placeholder $value.
     `numerics` says what may change in the results; empty if nothing. knowledge/trials.toml says which findings suggest
     which change."""
 

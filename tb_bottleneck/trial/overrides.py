@@ -77,8 +77,8 @@ def _override(owner: Any, arguments: Mapping[str, Any], used: Callable[[], objec
 
 
 def _on_first_call(work: Callable[[Any], None]) -> None:
-    """Makes torch call `work` with each module that the program itself calls (not with its children), before the first
-    call of the module."""
+    """Makes torch call `work(module)` before the first call of each module that the program calls itself. Modules that
+    are called by other modules are left out."""
     from torch import nn
 
     original, seen, depth = nn.Module.__call__, set(), [0]

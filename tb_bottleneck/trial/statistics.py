@@ -52,8 +52,8 @@ class MeasuredGain:
 
 
 def measured_gain(before_ns: Sequence[float], after_ns: Sequence[float]) -> MeasuredGain:
-    """Returns the gain of a change. The arguments are the mean step times in ns of the blocks without and with the
-    change, in pairs. At least one pair is required."""
+    """Returns the gain of a change from mean step times in ns: `before_ns` without the change and `after_ns` with it.
+    Values with the same index form a pair, measured at about the same time. At least one pair is required."""
     ratios = [math.log(before / after) for before, after in zip(before_ns, after_ns, strict=False)]
     count, mean = len(ratios), fmean(ratios)
     if count < MIN_PAIRS:

@@ -17,8 +17,9 @@ from tb_bottleneck.trace.table import Ints
 
 
 class CriticalPath(Record, frozen=True, eq=False):
-    """The critical path as sorted, disjoint parts of the window, from `begin` to `end` in ns. `op` is the device
-    operation of a part (a row of `all_device_ops`), or -1 if the host works."""
+    """The critical path as sorted, disjoint parts of the window. `begin` and `end` (ns) and `op` have one value per
+    part. `op` is the device operation of the part (a row of `all_device_ops`), or -1 if the host is on the critical
+    path."""
 
     begin: Ints
     end: Ints

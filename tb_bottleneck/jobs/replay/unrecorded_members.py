@@ -1,8 +1,9 @@
 """Arrivals of ranks that were not recorded, if recorded ranks of their group wait for them.
 
-The start of the transfer of a collective shows when such a rank arrives. The replay keeps the recorded time since the
-previous collective of the group, even if the recorded ranks are faster. Without this, the replay of a job that waits
-for an unrecorded rank would be too fast. If the delays are small, they are added to the last recorded arrival instead.
+The start of the transfer of a collective shows when the last of these ranks arrived. The replay keeps the time from the
+previous collective of the group to this arrival as recorded, also if a fix makes the recorded ranks faster. Otherwise,
+the replay of a job that waits for an unrecorded rank would be too fast. If unrecorded ranks arrive only a little after
+the last recorded rank (are_small), the replay keeps this delay instead.
 """
 
 from dataclasses import replace
@@ -72,7 +73,8 @@ def with_unrecorded_arrivals(graph: JobGraph, job: JobTable, pairs: Pairs, begin
 
 
 def with_small_delays(graph: JobGraph, late: Floats) -> JobGraph:
-    """Returns the graph in which each pair begins its delay `late` (ns, one per pair) after the last recorded arrival.
+    """Returns the graph in which the transfer of each collective starts some time after the last recorded rank arrives.
+    `late` has this time in ns, one value per collective.
 
     This assumes that unrecorded ranks are as slow as the slowest recorded rank, and that a fix makes them faster, too.
     """

@@ -189,8 +189,8 @@ def _explain(gain: pb.Speedup) -> None:
 
 
 def _label(fact: pb.Evidence) -> None:
-    """Replaces `fact.label`, the name of a figure, by the label that users see. Raises KeyError or ValueError if the
-    fact has values that tb_bottleneck does not write."""
+    """Replaces `fact.label`, the name of a number, by the label that users see. Raises KeyError or ValueError if `fact`
+    has values that tb_bottleneck does not write."""
     name, line = fact.label, job_texts().evidence[fact.label]
     if fact.HasField("value"):
         _expect(fact.unit == line.unit and line.unit not in _TEXTS and not fact.text)

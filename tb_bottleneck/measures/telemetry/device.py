@@ -239,8 +239,8 @@ def _clocks(recording: TelemetryRecording) -> _Clocks:
 
 
 def _part_with(recording: TelemetryRecording, mask: int) -> Floats:
-    """Returns for each window the part (0 to 1) of its readings that have a reason in the bit mask `mask`. Readings of
-    an idle device are left out; NaN if a window has no others."""
+    """Returns for each window the share (0 to 1) of its readings in which the clock was lowered for one of the reasons
+    in the bit mask `mask`. Readings of an idle device are left out. Windows without other readings have NaN."""
     when, values = recording.windows.readings("clock_event_reasons", of_device=True)
     reasons = values.astype(np.int64)
     busy = (reasons & IDLE) == 0

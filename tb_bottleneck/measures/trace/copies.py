@@ -120,8 +120,8 @@ def _link_fact(recording: Recording, name: str) -> int | None:
 
 
 def slot_rate(recording: Recording) -> float | None:
-    """Returns the raw rate in bytes per second of the best PCIe slot for the device, or None if the device or its link
-    is not in the device table."""
+    """Returns the rate in bytes per second of the fastest PCIe link of the device, before protocol overhead.
+    Returns None if the device or its link is not in the device table."""
     facts = recording.trace.header.device(recording.trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
     lane = lane_rates().get(gpu.pcie_generation or 0) if gpu is not None else None

@@ -1,5 +1,5 @@
-"""Measures of the facts that the training process added to its trace, such as the settings of the loader. Their values
-are untrusted."""
+"""Measures from the facts that the training process added to its trace, such as the settings of the loader. The facts
+are untrusted, so their types and ranges are checked."""
 
 import re
 

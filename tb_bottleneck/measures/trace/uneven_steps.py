@@ -1,7 +1,7 @@
-"""Measures of steps that differ: first runs of code, much longer steps, and limits of gains that fast steps show.
+"""Measures of steps that differ: first runs of code, much longer steps, and upper limits of gains from fast steps.
 
-A first run is code that runs for the first time, and is compiled, loaded or tuned. A limit is the largest share of the
-window that a fix of a regime can save (measures/fast_steps.py).
+A first run is the first execution of code, in which it is compiled, loaded or tuned. A limit is the largest share of
+the window that a fix of a regime can save (measures/fast_steps.py).
 """
 
 from collections.abc import Callable

@@ -238,8 +238,8 @@ class QuestionQueue:
             self._changed.notify_all()
 
     def _ask_again(self, question: RecordingQuestion, client: str) -> None:
-        """Puts `question` back into the queue if a client asked it again after its process was interrupted. The caller
-        holds the lock."""
+        """Puts `question` of `client` back into the queue if somebody still wants its answer after the worker process
+        that worked on it was interrupted. The caller holds the lock."""
         if question in self._interest:
             self._schedule.add(question, client)
         self._start_slots()

@@ -66,8 +66,8 @@ SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement of `compute` for telemetry. Throttling is reported even if the counters do not show what
-    limits the device's work."""
+    """Returns the judgement of the regime `compute` for telemetry. Throttling is reported even if the counters do not
+    show what limits the device's work."""
     share = measures.account.share(Regime.COMPUTE)
     causes = _of_device(measures, share) if measures.on_device else _contention(measures)
     bound = measures(bound_known)

@@ -113,10 +113,10 @@ MAX_REGIMES, LEAST_SHARE = 3, 0.05
 
 
 def parts_of_step(parts: Sequence[StepPart], steps: int) -> list[pb.StepPart]:
-    """Returns the parts into which a step is divided by the functions that the training loop calls. `steps` is their
-    number.
+    """Returns the messages of the `parts` of a step: the functions that the training loop calls. `steps` is the number
+    of recorded steps.
 
-    Each part has the regimes that own most of its time."""
+    Each part names the regimes that take most of its time."""
     return [_step_part_row(part, steps) for part in parts]
 
 
