@@ -13,7 +13,8 @@ from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.trace.table import Floats, Ints
 
-PARTS = ("loader", "backward", "optimizer")
+OPTIMIZER = "optimizer"
+PARTS = ("loader", "backward", OPTIMIZER)
 """Parts of a step whose time the training process logs: `unprofiled_loader_ns` and so on."""
 
 # Beyond this factor, a logged step time has another unit, or is of another kind of step.

@@ -6,7 +6,9 @@ such as that from `aten::item` to `aten::select`. All such times of a step with 
 With these times, nine reports on trainings on a CPU stated Python outside torch within 12 % of what the trainings timed
 (tests/ACCURACY.md). Operators are no parts: their times differ from step to step because of caches and page faults.
 
-Otherwise the training process logged how long a loader without workers, the backward pass and the optimizer take.
+Otherwise the training process logged how long a loader without workers, the backward pass and the optimizer take. The
+logged time of the optimizer counts in any case: its many small operators cost less to record than others, because they
+run one after another.
 
 With workers, a step that is slower while it is recorded waits less for the next batch, which takes the workers as long
 as before. The logged time of the loader shows how long the step waits without the profiler.
@@ -21,7 +23,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.profiler_time.costs import costs_of
 from tb_bottleneck.attribution.profiler_time.host_pieces import LEAST_LEFT, OUTSIDE, SLOWEST_PACE, HostPieces
-from tb_bottleneck.attribution.profiler_time.logged_steps import PARTS, LoggedSteps
+from tb_bottleneck.attribution.profiler_time.logged_steps import OPTIMIZER, PARTS, LoggedSteps
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP, optimizer_time_of
 from tb_bottleneck.base.intervals import EMPTY, Spans, merge, subtract, union
@@ -98,8 +100,11 @@ def step_parts(
     if not logged:
         return parts
     waits = list(_waits(recording, thread, pieces, unprofiled))
+    logged_parts = dict(_logged_parts(recording, thread, pieces, unprofiled))
     if not parts or (not waits and unprofiled.parts.get("loader", 0.0) >= MOST_OF_STEP * unprofiled.step):
-        parts = list(_logged_parts(recording, thread, pieces, unprofiled)) or parts
+        parts = list(logged_parts.values()) or parts
+    elif OPTIMIZER in logged_parts:
+        parts = _joined(parts, logged_parts[OPTIMIZER], pieces)
     return waits + [part for part in parts if not any((part.rows & wait.rows).any() for wait in waits)]
 
 
@@ -136,6 +141,15 @@ def _stackless_parts(
             yield StepPart(rows, recorded_ns, ns)
 
 
+def _joined(stackless: list[StepPart], logged: StepPart, pieces: HostPieces) -> list[StepPart]:
+    """Returns `stackless` parts and the `logged` one. A stackless part that lies mostly inside the logged one is left
+    out; of another one, the logged part leaves out the pieces that both have."""
+    length = pieces.end - pieces.begin
+    parts = [part for part in stackless if 2 * length[part.rows & logged.rows].sum() < length[part.rows].sum()]
+    rows = logged.rows & ~np.any([part.rows for part in parts], axis=0) if parts else logged.rows
+    return [*parts, logged._replace(rows=rows)]
+
+
 def _waits(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
     """Yields the waits for workers as one part, if the training waits for them longer without the profiler."""
     spans, steps = _frames(recording.trace, thread, _WORKERS), recording.steps
@@ -144,13 +158,16 @@ def _waits(recording: Recording, thread: int, pieces: HostPieces, unprofiled: Lo
         yield StepPart(rows, took, unprofiled.parts["loader"])
 
 
-def _logged_parts(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
-    """Yields the PARTS of the steps whose time without the profiler was logged, and is not longer than recorded."""
+def _logged_parts(
+    recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps
+) -> Iterator[tuple[str, StepPart]]:
+    """Yields the PARTS of the steps whose time without the profiler was logged, and is not longer than recorded, with
+    their names."""
     steps = recording.steps
     for name, spans in _parts(recording, thread):
         took = spans.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64)
         if name in unprofiled.parts and unprofiled.average(took) >= unprofiled.parts[name]:
-            yield StepPart(spans.contains(pieces.begin), took, unprofiled.parts[name])
+            yield name, StepPart(spans.contains(pieces.begin), took, unprofiled.parts[name])
 
 
 def _parts(recording: Recording, thread: int) -> Iterator[tuple[str, Spans]]:

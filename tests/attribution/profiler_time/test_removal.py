@@ -209,6 +209,29 @@ def test_code_that_takes_longer_without_stacks_keeps_its_time() -> None:
     assert operator_ms(found) == pytest.approx([5 - python] * 3, abs=0.02)
 
 
+def test_the_optimizer_takes_its_logged_time_also_beside_steps_without_stacks() -> None:
+    """Its small operators run one after another, and cost less to record than others."""
+    drawing = """
+        step     aaaaaaaaaabbbbbbbbbbccccccccccddddddeeeeee
+        python   #####.....#####.....#####.................
+        dispatch .....##........##........##.....#.....#...
+        op       .......##........##........##....##....##.
+    """
+    context = {"profiler_costs": SLOW, "python": "3.11.4"}
+    context |= {"unprofiled_step_ns": 5.5 * MS, "unprofiled_optimizer_ns": 1.5 * MS}
+    header = {"tb_bottleneck": {"context": context}, "tb_bottleneck_steps_with_stacks": 3}
+    made = drawn(drawing, 1000, **header)
+    operators = [event for event in made["traceEvents"] if event.get("name") == "aten::linear"]
+    named = {"cat": "user_annotation", "name": "Optimizer.step#SGD.step"}
+    trace = loaded(made | {"traceEvents": made["traceEvents"] + [each | named for each in operators[:3]]})
+    steps = find_steps(trace)
+    assert steps is not None
+    found = without_profiler_time(Recording(trace, steps))
+    forward = 5.5 - 1.5 - (2 * math.sqrt(5.5 / 6) + 1)
+    assert operator_ms(found) == pytest.approx([forward, 1.5] * 3, abs=0.02)
+    assert found.steps.durations / MS == pytest.approx(5.5, abs=0.02)
+
+
 @pytest.mark.parametrize("unprofiled_ms", [3.9, 2.9])
 def test_steps_without_stacks_do_not_count_if_they_are_not_typical(unprofiled_ms: float) -> None:
     """Without the profiler, a step takes less than two thirds of their time, or less than their Python."""
