@@ -2,6 +2,8 @@
 
 Prints the lines of tb_bottleneck/knowledge/measured_changes.toml: the share of the cause in a recording of the slow
 half, and the step time before / after the change without a profiler. Both halves run in turn, in their own processes.
+
+`--only compilation` measures what torch.compile brings to trainings that have nothing to fix, and prints comments.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +24,21 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 ROOT = Path(__file__).parents[1]
-ROUNDS, SETTLING = {"recompilation": 2, "synced_portions": 3}, 5
+sys.path.insert(0, str(ROOT))
+from tests.trainings.cases import TRAININGS  # noqa: E402  # the root is not on the path of a script
+
+ROUNDS = {"recompilation": 2, "synced_portions": 3, "compilation": 5}
+SETTLING = {"recompilation": 5, "synced_portions": 5, "compilation": 40}
+HEALTHY = (
+    "gan/losses_kept",
+    "rl/large_learner",
+    "huggingface/logging_each_step",
+    "lightning/logged_loss",
+    "lstm/clipped",
+    "vit/printed_loss",
+    "audio/batched_spectrogram",
+)
+"""Trainings of tests/trainings with nothing to fix."""
 # kind -> variants: (name, width, layers, rows, every: a new length each `every` steps | portions of a batch, backend)
 VARIANTS = {
     "recompilation": {
@@ -38,8 +55,9 @@ VARIANTS = {
         "large batches": (512, 6, 512, 4, ""),
         "wide": (1024, 4, 128, 4, ""),
     },
+    "compilation": dict.fromkeys(HEALTHY, (0, 0, 0, 0, "inductor")),
 }
-STEPS = {"recompilation": 20, "synced_portions": 40}
+STEPS = {"recompilation": 20, "synced_portions": 40, "compilation": 70}
 
 
 def recompilation(variant: str, fixed: bool, steps: int, on_step: Callable[[], None]) -> None:
@@ -72,6 +90,33 @@ def synced_portions(variant: str, fixed: bool, steps: int, on_step: Callable[[],
         on_step()
 
 
+def compilation(variant: str, fixed: bool, steps: int, on_step: Callable[[], None]) -> None:
+    """Runs a healthy training of tests/trainings, with its outermost modules compiled if `fixed`."""
+    training, problem = variant.split("/")
+    module, function = TRAININGS[training]
+    if fixed:
+        compile_outermost_modules()
+    getattr(import_module(f"tests.trainings.{module}"), function)(problem, False, steps, on_step)
+
+
+def compile_outermost_modules() -> None:
+    """Lets each module that no other module calls compile itself at its first call."""
+    call, depth, compiled = nn.Module.__call__, 0, set[int]()
+
+    def compile_and_call(self: nn.Module, *arguments: object, **options: object) -> object:
+        nonlocal depth
+        if depth == 0 and id(self) not in compiled and any(True for _ in self.parameters()):
+            compiled.add(id(self))
+            self.compile()
+        depth += 1
+        try:
+            return call(self, *arguments, **options)
+        finally:
+            depth -= 1
+
+    nn.Module.__call__ = compile_and_call
+
+
 def half(kind: str, variant: str, fixed: bool, folder: str, rank: int, meeting: str) -> None:
     """Trains one half in this process, recorded into `folder` if there is one. Prints the mean step time in ms."""
     from tb_bottleneck import Monitor
@@ -82,7 +127,8 @@ def half(kind: str, variant: str, fixed: bool, folder: str, rank: int, meeting: 
     ends: list[float] = []
     with Monitor(folder, captures=int(kind == "synced_portions"), every_s=1.0) if folder else nullcontext():
         globals()[kind](variant, fixed, STEPS[kind] * (2 if folder else 1), lambda: ends.append(time.perf_counter()))
-    print((ends[-1] - ends[SETTLING - 1]) / (len(ends) - SETTLING) * 1e3)
+    settling = SETTLING[kind]
+    print((ends[-1] - ends[settling - 1]) / (len(ends) - settling) * 1e3)
 
 
 def run(kind: str, variant: str, fixed: bool, folder: str = "") -> float:
@@ -122,6 +168,9 @@ def main() -> int:
         for variant in VARIANTS[kind]:
             times = [[run(kind, variant, fixed) for fixed in (False, True)] for _ in range(ROUNDS[kind])]
             gain = median(slow for slow, _ in times) / median(fixed for _, fixed in times)
+            if kind == "compilation":
+                print(f"    # {variant}: gain {gain:.2f}", flush=True)
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 run(kind, variant, False, folder)
                 share = share_of(kind, folder)
