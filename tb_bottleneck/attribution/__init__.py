@@ -1,1 +1,1 @@
-"""Attributes every nanosecond of the judged window to one regime."""
+"""Attributes each nanosecond of the analysed time window to exactly one regime (base/regime.py)."""

@@ -1,7 +1,8 @@
-"""Tables of host time with one column per activity. A row is an idle gap of the device, or an item of a graph.
+"""Tables of host time with one column per activity. A row is an idle gap of the device, or an item of a replay graph.
 
-Most activities do not occur, and columns of zeros take no memory. A changed table shares the unchanged columns with the
-original, because the plan keeps a dozen graphs of one recording.
+Most activities do not occur in a recording. The columns of these activities are all zero and take no memory. A changed
+copy of a table shares the unchanged columns with the original. This saves memory, because a dozen replay graphs of one
+recording, each with a table, exist at the same time.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from tb_bottleneck.trace.table import Ints
 
 
 class ActivityTimes(Record, frozen=True, eq=False):
-    """Host times in ns. `columns` has one column per activity, in the order of Activity, all of the same length."""
+    """Host times in ns. `columns` has one array per activity, in the order of Activity. All have the same length."""
 
     columns: tuple[Ints, ...]
 
@@ -31,7 +32,7 @@ class ActivityTimes(Record, frozen=True, eq=False):
         return self.columns[activity]
 
     def total(self, *activities: Activity) -> Ints:
-        """Returns for each row the sum over `activities` in ns; over all activities if none are given."""
+        """Returns for each row the sum of the times in `activities`, in ns. Without arguments, sums all activities."""
         total = np.zeros(len(self), np.int64)
         for activity in activities or Activity:
             if not _is_zero(self.columns[activity]):
@@ -63,9 +64,10 @@ def no_time(count: int) -> Ints:
 
 
 def activity_times(host: HostTimeline, thread: Ints, begin: Ints, end: Ints) -> ActivityTimes:
-    """Returns the time of each interval [begin[i], end[i]), in ns, split by the activities of thread[i].
+    """Returns a table with one row per interval [begin[i], end[i]), in ns: its time by activity of thread[i].
 
-    `thread` has rows of the trace's threads, or -1 for no thread: then all time of the interval is OTHER.
+    `thread[i]` is a row of the trace's threads, or -1 for no thread. Without a thread, all time of the interval is
+    OTHER.
     """
     columns = [no_time(len(begin))] * len(Activity)
     for rows, activities in host.by_thread_group(thread):

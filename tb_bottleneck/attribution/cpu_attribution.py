@@ -1,9 +1,8 @@
-"""The account of a run on the CPU: the CPU is the device, and its timeline is that of the main thread.
+"""Attributes the time of a run on the CPU to regimes. The CPU is the device, and only the main thread is attributed.
 
-The own time of an operator excludes the operators that it calls. Long own time is work; short own time is dispatch
-overhead.
-Pauses between operators belong to dispatching if they are short, and to Python if they are longer
-(attribution/host_activity.py).
+The own time of an operator is its duration without the operators that it calls. Operators with long own time do work.
+Short own time is dispatch overhead. Pauses between operators count as dispatching if they are short, and as Python if
+they are longer (attribution/host_activity.py).
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,10 +26,10 @@ from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
-# With fewer floating-point operations per byte than this, memory bandwidth limits a contraction on any CPU in use for
-# training: the x86 chips of the roofline paper (Williams, Waterman, Patterson: CACM 52/4, 2009) balance at 4 to 7 per
-# byte, and arithmetic has grown faster than bandwidth since. Depthwise convolutions and products with one vector are
-# below this value.
+# Floating-point operations per byte. With fewer, memory bandwidth limits a contraction (matrix product or convolution)
+# on any CPU in use for training: on the x86 chips of the roofline paper (Williams, Waterman, Patterson: CACM 52/4,
+# 2009), arithmetic and bandwidth are in balance at 4 to 7 operations per byte, and arithmetic has grown faster than
+# bandwidth since. Depthwise convolutions and products of a matrix with one vector are below this value.
 LOWEST_BALANCE = 1.0
 
 # Own time below this is mostly the overhead of the call: dispatching an operator costs 1 to 5 us.
@@ -43,11 +42,12 @@ _REGIME_OF_KIND = {"contraction": Regime.COMPUTE, "collective": Regime.COMMUNICA
 
 
 class ThreadOperators(Record, frozen=True, eq=False):
-    """The operators of one thread, and its annotations that free gradients.
+    """The operators of one thread, and the annotations of this thread that free gradients.
 
-    `rows` are their event rows. `own` is the own time of each row in ns, without the operators that it calls.
-    `work_start` and `work_end` (ns) are disjoint spans: the own time of the rows whose `own` is at least
-    DISPATCH_SIZED_NS, which do more than dispatch. `work_of` has for each span the index into `rows`.
+    `rows` has the event rows of these operators and annotations. `own` has the duration of each row in ns, without the
+    operators that the row calls. Rows whose `own` is at least DISPATCH_SIZED_NS do more than dispatch. `work_start` and
+    `work_end` have the disjoint time spans (ns) of the own time of these rows. `work_of` has for each span the index
+    of its operator in `rows`.
     """
 
     rows: Rows
@@ -71,8 +71,9 @@ def operators_of(trace: Trace, thread: int | None) -> ThreadOperators:
 def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
     """Returns a dict from regimes to masks of `rows`: True for the operators whose own time belongs to that regime.
 
-    `rows` are event rows of operators. Each row is in exactly one mask. The type of an operator decides its regime. A
-    contraction whose shapes show too little arithmetic for `compute` belongs to `memory`.
+    `rows` are event rows of operators. Each row is in exactly one mask. The name of an operator decides the regime. A
+    contraction (matrix product or convolution) belongs to `compute`, unless the recorded shapes show too little
+    arithmetic per byte: then it belongs to `memory`.
     """
     if not len(rows):
         return {}
@@ -85,11 +86,11 @@ def work_by_regime(trace: Trace, rows: Ints) -> dict[Regime, Bools]:
 
 
 def undisturbed_share(trace: Trace, operators: ThreadOperators) -> float:
-    """Returns the share of the operators' own time that would remain without disturbance by other work.
+    """Returns the share (0 to 1) of the operators' own time that would remain without disturbance by other work.
 
-    Without disturbance, an operator takes as long as the fastest operator with the same name and shapes. Disturbances
-    are other threads on the same cores, cold caches, and other programs. Operators without recorded shapes count with
-    their recorded time. Returns 1 if no operator has recorded shapes.
+    Disturbances are other threads on the same cores, cold caches, and other programs. Without disturbance, each call of
+    an operator is assumed to take as long as the fastest call with the same name and shapes. Calls without recorded
+    shapes count with the recorded time. Returns 1 if no call has recorded shapes.
     """
     events = trace.events
     is_operator = events.kind[operators.rows] == Kind.CPU_OP
@@ -122,9 +123,9 @@ def _is_memory_bound(trace: Trace, name: int, signature: int) -> bool:
 def cpu_claims(
     trace: Trace, steps: Steps, activities: Mapping[Activity, Spans], operators: ThreadOperators
 ) -> Iterator[Claim]:
-    """Yields claims (regime, begins, ends), with times in ns, that are disjoint and cover the window of `steps`.
+    """Yields claims (regime, start times, end times), in ns. The claims are disjoint and cover the window of `steps`.
 
-    `activities` and `operators` are those of the main thread. If `activities` is empty, no thread was recorded, and the
+    `activities` and `operators` belong to the main thread. If `activities` is empty, no thread was recorded, and the
     whole window is unexplained.
     """
     window = Spans(np.array([steps.begin]), np.array([steps.end]))
@@ -143,7 +144,11 @@ def cpu_claims(
 
 
 def _operator_claims(trace: Trace, operators: ThreadOperators, dispatching: Spans) -> Iterator[Claim]:
-    """Yields the claims of `dispatching`: the own time of long operators, by regime; the rest is dispatch overhead."""
+    """Yields the claims on the time in `dispatching`.
+
+    The own time of operators of at least DISPATCH_SIZED_NS goes to the regimes of these operators. The rest is dispatch
+    overhead and goes to `launch`.
+    """
     rows, is_long = operators.rows, operators.own >= DISPATCH_SIZED_NS
     work = []
     for regime, of_regime in work_by_regime(trace, rows[is_long]).items():

@@ -1,7 +1,8 @@
-"""Collectives that run on the host, with Gloo, MPI or UCC. Threads of the backend run them while the program waits.
+"""Collectives that run on the host: those of the backends Gloo, MPI and UCC.
 
-No recorded event shows that the training thread waits for a collective. Therefore, if nothing else is recorded on the
-training thread while such a collective runs, this time belongs to the collective, not to Python.
+Threads of the backend run a collective while the training thread waits. No recorded event shows this wait. Therefore,
+time in which a collective runs on the host and nothing is recorded on the training thread belongs to the collective,
+not to Python.
 """
 
 import numpy as np
@@ -16,7 +17,8 @@ from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
-# The record_function of each backend's work (pytorch torch/csrc/distributed/c10d: ProcessGroupGloo.cpp and others).
+# Prefixes of the names under which the backends record collectives with record_function (pytorch
+# torch/csrc/distributed/c10d: ProcessGroupGloo.cpp and others).
 HOST_BACKEND_PREFIXES = ("gloo:", "mpi:", "ucc:")
 
 
@@ -27,7 +29,10 @@ def host_collectives(trace: Trace) -> Rows:
 
 
 def message_bytes(trace: Trace, rows: Rows) -> Ints:
-    """Returns the message size in bytes of each host collective in `rows`, from its recorded inputs; 0 if unknown."""
+    """Returns the message size in bytes of each collective in `rows` (event rows), computed from its recorded inputs.
+
+    The size is 0 if it is unknown.
+    """
     signatures = trace.events.signature[rows]
     first, which = distinct_rows(signatures)
     sizes = [_input_bytes(trace.signatures[number]) if number else 0 for number in signatures[first].tolist()]

@@ -1,6 +1,6 @@
-"""The account of a run on a device: busy time by what limits the device, and idle time by what delayed the device.
+"""Attributes the time of a run on an accelerator (the device) to regimes.
 
-The timeline of the accelerator is attributed: its busy time in the window, and the idle gaps.
+Busy time of the device is attributed to what limits the device, and idle time to what delays the device.
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ STREAMS = (Work.STREAMING, Work.DEVICE_COPY)
 
 
 def busy_by_regime(ops: DeviceOps, bounds: KernelBounds, begin: int, end: int) -> dict[Regime, Spans]:
-    """Returns a dict from regimes to disjoint sets of time: the busy time of the device in [begin, end).
+    """Returns a dict from regimes to disjoint sets of time: the busy time of the device in [begin, end), in ns.
 
-    If the bound of a kernel is known, the bound decides the regime. Otherwise, the type of work that the name of the
-    kernel shows decides the regime.
+    `bounds` has for each operation what limits it. If the limit of a kernel is known, it decides the regime. Otherwise,
+    the type of work that the name of the kernel shows decides the regime.
 
-    Each instant has one owner. If operations overlap, kernels that compute precede collectives, and collectives precede
-    copies over the link, so that only exposed collectives and exposed copies own time. Overlapping kernels, on one
-    stream or several, are counted once.
+    If operations overlap in time, the time belongs to one regime only, in the order of `ops_by_regime`. Kernels that
+    compute come before collectives, and collectives before copies over the link. So a collective or a copy owns only
+    time in which no kernel runs. Overlapping kernels, on one stream or several, are counted once.
     """
     busy, taken = {}, EMPTY
     for regime, rows in ops_by_regime(ops, bounds).items():
@@ -38,9 +38,9 @@ def busy_by_regime(ops: DeviceOps, bounds: KernelBounds, begin: int, end: int) -
 
 
 def ops_by_regime(ops: DeviceOps, bounds: KernelBounds) -> dict[Regime, Bools]:
-    """Returns a dict from regimes to masks of `ops`: the operations that the regime owns when they run alone.
+    """Returns a dict from regimes to masks of `ops`: True for operations whose time the regime owns if they run alone.
 
-    The regimes are in order of precedence, highest first.
+    The regimes are in the order in which they own time when operations overlap, highest precedence first.
     """
     is_unknown = bounds.bound_by == BoundBy.UNKNOWN
     small = bounds.small
@@ -55,9 +55,10 @@ def ops_by_regime(ops: DeviceOps, bounds: KernelBounds) -> dict[Regime, Bools]:
 
 
 def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline) -> Iterator[Claim]:
-    """Yields disjoint claims (regime, begins, ends), in ns, that cover the window: `busy`, and the time of `gaps`.
+    """Yields disjoint claims (regime, start times, end times), in ns, that cover the window.
 
-    If only calls of the runtime were recorded on the host, the time between two calls is unexplained, not Python.
+    `busy` is the busy time of the device by regime; `gaps` are all idle gaps of the device. If only calls of the
+    runtime were recorded on the host, the time between two calls is unexplained, not Python.
     """
     regime_of = REGIME_OF_ACTIVITY if host.recorded else {**REGIME_OF_ACTIVITY, Activity.OTHER: Regime.UNEXPLAINED}
     for regime, spans in busy.items():
@@ -81,7 +82,10 @@ def device_claims(busy: dict[Regime, Spans], gaps: IdleGaps, host: HostTimeline)
 
 
 def _activity_spans(gaps: IdleGaps, host_until: Ints, host: HostTimeline) -> Iterator[tuple[Activity, Spans]]:
-    """Yields pairs (activity, time): what the launching thread of each gap did from its start to `host_until`."""
+    """Yields pairs (activity, time spans) of the launching thread of each gap.
+
+    Only the time from the start of each gap to `host_until` counts. `host_until` has one time in ns per gap.
+    """
     for rows, activities in host.by_thread_group(gaps.thread):
         idle = union(gaps.begin[rows], host_until[rows])
         for activity, spans in activities.items():
@@ -92,10 +96,10 @@ def _activity_spans(gaps: IdleGaps, host_until: Ints, host: HostTimeline) -> Ite
 
 
 def _charge_syncs(gaps: IdleGaps, begins: Ints, ends: Ints, explained: Bools) -> Iterator[Claim]:
-    """Yields the claims of dispatching, latency and stalls: the intervals [begins[i], ends[i]), in ns.
+    """Yields the claims on the idle intervals [begins[i], ends[i]), in ns: dispatching, launch latency and stalls.
 
-    In each gap, the first `sync_bubble` ns of these intervals belong to `sync`. The rest of the `explained` intervals
-    (dispatching and latency) belongs to `launch`; the rest of the stalls is unexplained.
+    In each gap, the first `sync_bubble` ns of these intervals belong to `sync`. The remaining time belongs to `launch`
+    where `explained` is True (dispatching and latency). The remaining time of stalls is unexplained.
     """
     order = np.argsort(begins, kind="stable")
     begins, ends, explained = begins[order], ends[order], explained[order]

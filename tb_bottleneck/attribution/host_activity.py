@@ -1,7 +1,8 @@
-"""The activity of each host thread at every instant, as disjoint sets of time.
+"""The activities of each host thread, such as waiting for a batch or dispatching, as disjoint sets of time.
 
-If several activities overlap, the first one in `Activity` owns the time. All threads that launch work share one
-timeline, because the forward thread and the autograd thread take turns: only one of them launches work at a time.
+If several activities overlap, the time belongs to the first of these activities in `Activity`. All threads that launch
+work on a device share one timeline, because the forward thread and the autograd thread take turns: only one of them
+launches work at a time.
 """
 
 from collections.abc import Iterator
@@ -33,10 +34,11 @@ from tb_bottleneck.trace.trace import Trace
 # Between two operators, a module call, its hooks and the Python around it take up to 300 us (measured on seven public
 # traces of small models: 98 % of that time is in pauses below 300 us). A longer pause is not dispatching.
 LONGEST_DISPATCH_PAUSE_NS = 500_000
-# Making a tensor of a few numbers takes some us. From here on, a call that does this converts data, and is no
-# dispatching even if it is shorter than a pause. A choice: 0.1 ms is a list of some thousand numbers.
+# Making a tensor from a few Python numbers takes some us. A call that takes at least this long converts data. It does
+# not count as dispatching, even if it is shorter than LONGEST_DISPATCH_PAUSE_NS. A choice: 0.1 ms is a list of some
+# thousand numbers.
 SHORTEST_CONVERSION_NS = 100_000
-# A copying call that takes longer than this stages pageable memory or waits; shorter calls only enqueue the copy.
+# A call that copies and takes longer than this stages pageable memory or waits. A shorter call only enqueues the copy.
 BLOCKING_CALL_NS = 30_000
 # The first launch of a kernel may load its code, which takes milliseconds (CUDA programming guide, lazy loading). Later
 # launches return within tens of microseconds unless their queue is full, and then the device is not idle. In thirty
@@ -74,11 +76,11 @@ REGIME_OF_ACTIVITY = {
     Activity.DISPATCH: Regime.LAUNCH,
     Activity.OTHER: Regime.HOST,
 }
-"""The owner of the time in which the device is idle because of an activity."""
+"""For each activity, the regime that owns the time in which the device is idle because of this activity."""
 
 
 def activity_named(name: str) -> Activity:
-    """Returns the activity that knowledge/host_activities.toml calls `name`. Raises KeyError."""
+    """Returns the activity that knowledge/host_activities.toml calls `name`. Raises KeyError if there is none."""
     return Activity[name.upper()]
 
 
@@ -95,8 +97,10 @@ class HostTimeline:
         return len(self._trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)) > 0
 
     def activities(self, thread: int) -> dict[Activity, Spans]:
-        """Returns a dict from activities to disjoint sets of time. They are the activities of `thread` (a row of the
-        trace's threads) together with all launching threads."""
+        """Returns a dict from activities to disjoint sets of time.
+
+        The times are those of `thread` (a row of the trace's threads) and of all launching threads together.
+        """
         # All launching threads share one entry; a trace may have thousands of them.
         others = () if thread in self._launching else (thread,)
         if others not in self._cache:
@@ -104,8 +108,11 @@ class HostTimeline:
         return self._cache[others]
 
     def by_thread_group(self, threads: Ints) -> Iterator[tuple[Bools, dict[Activity, Spans]]]:
-        """Yields pairs: a mask of the `threads` that share a timeline, and the activities of that timeline. Skips
-        threads below 0 (no thread)."""
+        """Yields pairs of a mask of `threads` and the activities of the masked threads, as `activities` returns them.
+
+        `threads` has rows of the trace's threads, possibly repeated. All launching threads are in one mask; each other
+        thread has its own mask. Elements below 0 (no thread) are in no mask.
+        """
         launching = np.isin(threads, self.launching_threads)
         if launching.any():
             yield launching, self.activities(int(self.launching_threads[0]))
@@ -132,9 +139,12 @@ class HostTimeline:
 
     @cached_property
     def main_thread(self) -> int | None:
-        """The thread (row of the trace's threads) with the most annotations. Without annotations: with the most
-        launches; without launches: with the most runtime calls; without these: with the most operators; else None.
-        Collectives on the host do not count, because the threads of Gloo annotate each collective."""
+        """The main thread, as a row of the trace's threads.
+
+        It is the thread with the most annotations. If there are none, it is the thread with the most launches, then the
+        one with the most runtime calls, then the one with the most operators. None if nothing of this was recorded.
+        Annotations of collectives on the host do not count, because the threads of Gloo annotate each collective.
+        """
         for kind in (Kind.ANNOTATION, Kind.CALL, Kind.CPU_OP):
             rows = np.setdiff1d(self._trace.rows(kind), host_collectives(self._trace), assume_unique=True)
             if kind is Kind.CALL and len(self.launching_threads):
@@ -152,7 +162,10 @@ class HostTimeline:
         return host_operators_of(self._trace, launching, self._named(self._rows_of(among))[Activity.LOAD_BATCH])
 
     def _exclusive(self, others: tuple[int, ...]) -> Iterator[tuple[Activity, Spans]]:
-        """Yields each activity with its time on the launching threads and `others` together. The sets are disjoint."""
+        """Yields each activity with its time on the launching threads and the threads `others` together.
+
+        The times of different activities are disjoint.
+        """
         recorded = self._recorded([*self._launching, *others])
         taken = EMPTY
         for activity in Activity:
@@ -199,7 +212,7 @@ class HostTimeline:
 
     @cached_property
     def inline_evaluations(self) -> InlineEvaluations:
-        """The evaluations, from `model.eval()` to `model.train()`, that do not run in a function of their own."""
+        """The evaluations, each from a call of `model.eval()` to the next call of `model.train()`."""
         return inline_evaluations(self._trace)
 
     def _evaluated(self, among: Bools) -> Spans:
@@ -209,13 +222,19 @@ class HostTimeline:
         return union(events.start[evaluations.rows[own]], evaluations.end[own])
 
     def _rows_of(self, among: Bools) -> Rows:
-        """Returns the host rows of the threads in the mask `among`, and the overhead rows of all threads."""
+        """Returns the event rows of the host on the threads in the mask `among`, and the overhead rows of all threads.
+
+        Overhead rows are time that the profiler itself records as its overhead.
+        """
         events = self._trace.events
         chosen = look_up(_ON_HOST, events.kind) & look_up(among, events.thread)
         return np.flatnonzero(chosen | (events.kind == Kind.OVERHEAD))
 
     def _named(self, rows: Rows) -> dict[Activity, Spans]:
-        """Returns for each activity in knowledge/host_activities.toml the time of the `rows` whose names match it."""
+        """Returns a dict with the activities in knowledge/host_activities.toml.
+
+        Each activity maps to the time of those of `rows` (event rows) whose names match a pattern of the activity.
+        """
         events, (activities, activity_of) = self._trace.events, self._activity_of_name
         has_activity: Bools = activity_of.max(axis=0, initial=-1) >= 0  # true for few names
         rows = rows[has_activity[events.name[rows]]]
@@ -225,8 +244,8 @@ class HostTimeline:
 
     @cached_property
     def _loads_code(self) -> Bools:
-        """A mask of the calls: True if a call launches a kernel for the first time, and takes long enough to load its
-        code."""
+        """A mask of the runtime calls: True if a call launches a kernel for the first time and takes longer than
+        LOADING_LAUNCH_NS, so that it probably loads the code of the kernel."""
         calls, ops = self._trace.calls, self._trace.all_device_ops
         loads = np.zeros(len(calls), np.bool_)
         launched = np.flatnonzero(ops.launched)
@@ -237,19 +256,22 @@ class HostTimeline:
 
     @cached_property
     def _first_time(self) -> Spans:
-        """The time in which operators do first-time work: they compile or load something in one call."""
+        """The time in which operators do work that only one of their calls does, such as compiling or loading code."""
         return first_time_spans(self._trace, self.launching_threads, self._is_mark)
 
     @cached_property
     def _is_mark(self) -> Bools:
-        """A mask of the names: True for names of phases, which torch before 1.12 recorded as operators."""
+        """A mask of the trace's names: True for names of steps and their phases.
+
+        Torch before 1.12 records these phases as operators.
+        """
         marks = ("ProfilerStep", "enumerate(Data", OPTIMIZER)
         return np.array([name.startswith(marks) for name in self._trace.names], np.bool_)
 
     @cached_property
     def _activity_of_name(self) -> tuple[list[Activity], NDArray[np.int8]]:
-        """A list of the activities that have names in knowledge/host_activities.toml, and an array of shape (kinds of
-        event, names) with the activity of each kind and name, or -1."""
+        """A sorted list of the activities that have patterns in knowledge/host_activities.toml, and an array of shape
+        (kinds of event, names). The array has the activity of an event with that kind and name, or -1 for none."""
         trace, training = self._trace, has_training(self._trace)
         sources = {
             Kind.ANNOTATION: ("annotation",),
@@ -277,7 +299,10 @@ def _spans(calls: Calls) -> Spans:
 
 
 def _close_short_pauses(spans: Spans) -> Spans:
-    """Adds the short pauses between the spans to the set: a short pause between two operators is dispatching."""
+    """Returns `spans` and the pauses of at most LONGEST_DISPATCH_PAUSE_NS between them.
+
+    A short pause between two operators is dispatching.
+    """
     if len(spans) < 2:
         return spans
     pause = spans.starts[1:] - spans.ends[:-1] > LONGEST_DISPATCH_PAUSE_NS

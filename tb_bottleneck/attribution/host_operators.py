@@ -1,4 +1,4 @@
-"""Host work other than dispatching: first-time work, operators that compute, and evaluations in the loop."""
+"""Finds host work other than dispatching: first-time work, operators that compute on the host, and evaluations."""
 
 import re
 
@@ -17,25 +17,26 @@ from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
-# Between the calls of an operator pass 1 to 80 us in thirty public recordings, and up to 3 ms if the machine interrupts
-# it. All single pauses above 10 ms compiled code or loaded a library.
+# In thirty public recordings, 1 to 80 us pass between two calls that an operator makes, and up to 3 ms if the machine
+# interrupts the operator. In all single pauses above 10 ms, code was compiled or a library was loaded.
 FIRST_TIME_NS = 10_000_000
-# Recurring calls of one name may differ by the factor of 3 from which the method calls a step an outlier. First-time
-# work has to differ by more.
+# Recurring calls of one operator may differ by a factor of 3, from which on the method also calls a step an outlier.
+# First-time work has to differ by more.
 OUTLIER = 5
 
 
 def first_time_spans(trace: Trace, threads: Ints, is_mark: Bools) -> Spans:
-    """Returns the long pauses in operators that do first-time work on `threads`. `is_mark` is a mask of the names: True
-    for names of phases, which do not count.
+    """Returns the long pauses in operators that do first-time work on `threads`, which are rows of the trace's threads.
 
-    First-time work is one call of an operator whose own time is far longer than that of all other calls of the same
-    name. TorchScript compiles a function in the call that needs it, and libraries create handles and tune inside an
-    operator. The trace has no event for such work: it only shows time in the operator in which neither an inner
-    operator nor a runtime call runs.
+    `is_mark` is a mask of the trace's names: True for names of training phases, which are no operators. First-time work
+    is work that only one call of an operator does: TorchScript compiles a function in the call that needs it, and
+    libraries create handles and tune inside an operator. The trace has no event for this work. It only shows a pause:
+    time in the operator in which neither an inner operator nor a runtime call runs. The own time of this call is at
+    least OUTLIER times as long as the own time of any other operator with the same name on the thread.
 
-    Only operators that also make a runtime call at some other time count: those without one compute on the host
-    (`host_operators_of`). An operator with recorded Python frames inside does not count: these explain its time.
+    A call of an operator counts only if a runtime call begins inside it: operators without runtime calls compute on the
+    host (`host_operators_of`). It does not count if Python frames were recorded inside it, because these frames explain
+    the time.
     """
     events = trace.events
     if not len(trace.calls) or not len(trace.all_device_ops):
@@ -88,15 +89,16 @@ def _any_between(times: Ints, begin: int, end: int) -> bool:
 # knowledge/operators.toml lists as describing tensors.
 SHORTEST_HOST_WORK_NS = 100_000
 CREATES = "creates"
-"""The label of operators that write constant or random values (knowledge/operators.toml)."""
+"""The label in knowledge/operators.toml of operators that write constant or random values."""
 
 
 class HostOperators(Record, frozen=True, eq=False):
-    """Operators that compute on the host although the run has a device.
+    """Operators that compute on the host although the run has a device, one element per operator.
 
-    Dispatching an operator takes microseconds, and the kernel that it launches does the work. A long operator that
-    makes no runtime call launches nothing: its tensors are in host memory, and the time is work of the host. If the
-    next work for the device is an upload, the operator makes a batch. `makes_batch` marks these operators.
+    `rows` are event rows; `start` and `end` are in ns. Dispatching an operator takes microseconds, and the kernel that
+    the operator launches does the work. A long operator that makes no runtime call launches nothing: its tensors are in
+    host memory, and its time is work of the host. If the next work for the device is an upload, the operator makes a
+    batch, and `makes_batch` is True.
     """
 
     rows: Rows
@@ -105,16 +107,17 @@ class HostOperators(Record, frozen=True, eq=False):
     makes_batch: Bools
 
     def spans(self, makes_batch: bool) -> Spans:
-        """Returns the time of the operators that make a batch if `makes_batch` is True, otherwise of the others."""
+        """Returns the time of the operators that make a batch if `makes_batch` is True, otherwise of all others."""
         chosen = self.makes_batch == makes_batch
         return union(self.start[chosen], self.end[chosen])
 
 
 def host_operators_of(trace: Trace, threads: Ints, fetches: Spans) -> HostOperators:
-    """Returns the operators that compute on the host and run on `threads`, which are the threads that launch work.
+    """Returns the operators that compute on the host and run on `threads`.
 
-    `fetches` is the time in which the threads wait for batches; operators in this time belong to the loader. If no
-    runtime call or no device work was recorded, returns no operators, because nothing shows which of them launch work.
+    `threads` are the threads that launch work, as rows of the trace's threads. `fetches` is the time in which these
+    threads fetch batches. Operators in this time are left out, because they belong to the loader. If no runtime call or
+    no device work was recorded, returns no operators, because nothing shows which operators launch work.
     """
     events = trace.events
     rows = trace.rows(Kind.CPU_OP)
@@ -133,7 +136,7 @@ def _computes(name: str) -> bool:
 
 
 def _calls_inside(trace: Trace, rows: Rows) -> Bools:
-    """Returns a mask of `rows`: the operators during which their thread makes a runtime call."""
+    """Returns a mask of `rows` (event rows): True for operators during which their thread makes a runtime call."""
     events, calls = trace.events, trace.calls
     inside = np.zeros(len(rows), np.bool_)
     for thread in distinct_values(events.thread[rows]).tolist():
@@ -145,7 +148,10 @@ def _calls_inside(trace: Trace, rows: Rows) -> Bools:
 
 
 def _uploaded_next(trace: Trace, threads: Ints, times: Ints, fetches: Spans) -> Bools:
-    """Returns a mask of `times`: True if the next work for the device is an upload, and no fetch comes before it."""
+    """Returns a mask of `times` (ns): True if the next device work that `threads` issue after this time is an upload.
+
+    It is False if one of the `fetches` (spans in which a batch is fetched) begins between the time and the upload.
+    """
     calls, ops = trace.calls, trace.all_device_ops
     uploads = np.zeros(len(calls), np.bool_)
     uploads[ops.call[ops.launched & (ops.work == Work.UPLOAD)]] = True
@@ -165,21 +171,21 @@ _TRAIN = re.compile(r"torch/nn/modules/module\.py\(\d+\): train$")
 
 
 class InlineEvaluations(Record, frozen=True, eq=False):
-    """Evaluations in order of time: the event row of each call of `eval` (`rows`), and the start in ns of the next call
-    of `train` (`end`)."""
+    """Evaluations in order of time. `rows` has the event row of each call of `eval`, and `end` the start of the next
+    call of `train` in ns."""
 
     rows: Rows
     end: Ints
 
 
 def inline_evaluations(trace: Trace) -> InlineEvaluations:
-    """Returns the evaluations on all threads that do not run in a function of their own.
+    """Returns the evaluations on all threads, each from a call of `model.eval()` to the next call of `model.train()`.
 
-    An evaluation is the time from `model.eval()` to `model.train()`. Python frames show both calls. Scripts often
-    evaluate between them in the body of the training loop, or in a function whose name does not say so.
+    Python frames show both calls. Names of functions are not enough, because scripts often evaluate in the body of the
+    training loop, or in a function whose name does not say that it evaluates.
 
-    Two cases are left out. Without a later `train()`, the end is not known. With a backward pass in between, the time
-    is training with some modules in evaluation mode, such as frozen normalisations.
+    Two cases are left out. Without a later `train()`, the end is not known. If a backward pass or an optimizer runs in
+    between, the time is training with some modules in evaluation mode, such as frozen normalisations.
     """
     events, evaluates = trace.events, _named(trace, _EVAL)
     if not evaluates.any() or not has_training(trace):

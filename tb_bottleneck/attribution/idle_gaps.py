@@ -1,10 +1,11 @@
-"""Splits the idle time of the device. Each gap is assigned to the launch that ends it, and to the launching thread.
+"""Splits the idle gaps of the device by cause. A gap is a time span in which no operation runs on the device.
 
-For a gap [begin, end), let r be the time at which the call that launched the operation at the end of the gap returned:
-- r <= begin: the work was queued, and the device itself was late: `queued`.
+A gap [begin, end) ends when an operation starts. Let r be the time at which the call that launched this operation
+returned:
+- r <= begin: the operation was queued, and the device itself was late. The gap counts as `queued`.
 - r > begin: the host was late. [begin, r) is split by the activities of the launching thread
-  (attribution/host_activity.py). [r, end) is launch latency; the part that is longer than a launch takes is `stalled`:
-  something else occupied the device.
+  (attribution/host_activity.py). [r, end) is launch latency. If it is longer than a launch takes, the excess is
+  `stalled`: something else occupied the device.
 A gap without a recorded launch (the last gap of the window, or a launch API that the profiler does not know) is split
 by the activities of the main thread. If nothing was recorded on the host, the gap counts as `queued`.
 """
@@ -33,22 +34,24 @@ USUAL_LATENCY_NS = 8_000
 # Between two queued operations the device itself needs a moment: 0.75 us (V100), 1.2 us (H100), 2 to 3 us (A100) at the
 # median of public traces. Shorter pauses belong to the device; no recorded event explains longer ones.
 LONGEST_DEVICE_PAUSE_NS = 10_000
-# Late starts after a wait are a cost of the wait, because queued work would hide them: unless the device pauses before
-# queued work, too, for longer than this share of them. A choice.
+# Late starts of operations after a wait are a cost of the wait, because queued work would hide them. This does not hold
+# if the device also pauses before queued work. The limit is the ratio of the total time of these pauses to the total
+# time of late starts. A choice.
 PAUSES_IN_QUEUE = 0.1
-# Shorter synchronising calls find the work already done. In a simulated training with a read per layer,
-# waits of 15 us or more explain the idle time after them; shorter ones add nothing.
+# Shorter synchronising calls do not wait: the work of the device is already done. In a simulated training that reads a
+# value in each layer, waits of 15 us or more explain the idle time after these waits. Shorter ones add nothing.
 SHORTEST_WAIT_NS = 15_000
-# A call takes 4 to 8 us itself if the work is already done; in a simulated training, 4 us gives an unbiased cost of
-# waits.
+# A synchronising call takes 4 to 8 us even if the work is already done. In a simulated training, 4 us gives an unbiased
+# cost of waits.
 USUAL_CALL_NS = 4_000
 
 
 @dataclass(frozen=True, eq=False)
 class IdleGaps:
-    """The idle gaps of a window, with times in ns. `by_activity`, `latency`, `stalled` and `queued` sum to end - begin.
+    """The idle gaps of a window, with one element per gap (except `waits`) and times in ns.
 
-    `sync_bubble` is the part of dispatching, latency and stall that is charged to `waits`.
+    `by_activity`, `latency`, `stalled` and `queued` of a gap sum to end - begin. `waits` are the calls that waited for
+    the device, with the cost of each call.
     """
 
     begin: Ints
@@ -56,9 +59,9 @@ class IdleGaps:
     thread: Ints  # row of the trace's threads: the launching thread, or the main thread; -1 for none
     by_activity: ActivityTimes
     latency: Ints  # from the return of the launching call to the start of the operation, up to the time a launch takes
-    stalled: Ints  # the time beyond that
-    queued: Ints  # the operation was launched before the gap began, or nothing was recorded on the host
-    sync_bubble: Ints  # part of dispatching, latency and stall that is charged to waits
+    stalled: Ints  # the time from the return to the start that is longer than a launch takes
+    queued: Ints  # whole gap if its operation was launched before it began, or nothing was recorded on the host; else 0
+    sync_bubble: Ints  # the part of dispatching, latency and stall that is charged to `waits`
     waits: SyncCosts
 
     def since(self, begin: int) -> "IdleGaps":
@@ -71,8 +74,10 @@ class IdleGaps:
 
 
 def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
-    """Returns the gaps of `idle`, the idle time of the trace's device, each split by cause. The spans of `idle` may
-    touch."""
+    """Returns one gap per span in `idle`, split by cause. `idle` is the idle time of the trace's device.
+
+    Two spans may touch (one ends where the next one starts).
+    """
     ops, calls = trace.device_ops, trace.calls
     first = np.minimum(np.searchsorted(ops.start, idle.ends, side="left"), len(ops) - 1)
     has_launch = (ops.start[first] == idle.ends) & ops.launched[first]
@@ -103,14 +108,14 @@ def find_gaps(trace: Trace, idle: Spans, host: HostTimeline) -> IdleGaps:
 
 
 def _waits(ops: DeviceOps, calls: Calls, reads: Bools) -> tuple[Ints, Ints, Ints]:
-    """Returns the rows of calls that waited, and the end and the length of each wait, in ns.
+    """Returns the rows of `calls` that waited for the device, and the end and the length of each wait, in ns.
 
-    `reads` marks the calls that copy to the host.
+    `reads` is a mask of `calls`: True for calls that copy to the host.
 
-    A synchronising call waited if an operation of any device ended during the call. That end may appear slightly after
-    the return, because the device's clock is inexact and times may be whole microseconds. A copying call waited if its
-    own copy ran during the call: with pageable memory, the call returns when the last part is staged, up to 30 us
-    before the copy ends.
+    A synchronising call waited if an operation of any device ended during the call. The recorded end of the operation
+    may be slightly after the return of the call, because the device's clock is inexact and times may be whole
+    microseconds. A call that copies waited if its own copy started before the call returned. The copy may end later:
+    with pageable memory, the call returns when the last part of the data is staged, up to 30 us before the copy ends.
     """
     ends, own_start, own_end = np.sort(ops.end), np.full(len(calls), NEVER), np.zeros(len(calls), np.int64)
     np.minimum.at(own_start, ops.call[ops.launched], ops.start[ops.launched])

@@ -1,7 +1,7 @@
-"""Time spans of the window with their owners, and the account that follows from them.
+"""Time spans of the analysed window with the regime that owns each span, and the account: the total time by regime.
 
-The spans are the only attribution. The account, the account of each step and the timeline's account lane are derived
-from them.
+Time is attributed only once, as spans. The account of the window, the account of each step, and the account lane of the
+timeline are all computed from these spans.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from tb_bottleneck.trace.trace import Trace
 
 
 class Account(Record, frozen=True):
-    """The time of the window by regime. `ns` maps each regime to its time in ns; the times sum to `window`, in ns."""
+    """The time of the window by regime. `ns` maps each regime to its time in ns. `window` is the sum of these times."""
 
     ns: dict[Regime, int]
     window: int
@@ -30,7 +30,7 @@ class Account(Record, frozen=True):
 
 
 def account_of(window: int, ns: dict[Regime, int]) -> Account:
-    """Returns an account of all REGIMES. Regimes that are not in `ns` get 0 ns.
+    """Returns the account of a window of `window` ns. `ns` has the time of each regime; missing regimes get 0 ns.
 
     Raises ValueError if the times in `ns` do not sum to `window`.
     """
@@ -40,7 +40,9 @@ def account_of(window: int, ns: dict[Regime, int]) -> Account:
 
 
 Claim = tuple[Regime, Ints, Ints]
-"""A regime, and the start times and end times of the spans that it owns, in ns. Claims on a window are disjoint."""
+"""A regime, and arrays with the start times and end times (ns) of the spans that the regime owns.
+
+The spans of all claims on a window are disjoint."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +65,15 @@ class OwnedSpans(Table):
         return dict(zip(REGIMES, ns.tolist(), strict=True))
 
     def covered(self, begin: ArrayLike, end: ArrayLike) -> dict[Regime, Ints]:
-        """Returns for each regime an array with its time in ns inside each interval [begin[i], end[i])."""
+        """Returns a dict from each regime to an array. Element i is the regime's time in [begin[i], end[i]), in ns."""
         return {regime: self.of(regime).covered(begin, end) for regime in REGIMES}
 
 
 def owned_spans_of(trace: Trace, claims: Iterable[Claim]) -> OwnedSpans:
-    """Returns the spans of all `claims` on a window, in order of time. Host collectives go to `communication`."""
+    """Returns the spans of all `claims` on a window, in order of time.
+
+    Time of `host` in which a collective runs on the host belongs to `communication` instead.
+    """
     parts = list(_with_collectives(trace, claims))
     start = np.concatenate([begin for _, begin, _ in parts])
     end = np.concatenate([end for _, _, end in parts])

@@ -1,10 +1,10 @@
-"""Attributes the idle launch time after a synchronisation to that synchronisation.
+"""Charges idle time of the device after a synchronising call to that call.
 
-If the host waits until the device has finished all work, the device stays idle while the host dispatches again. Without
-the wait, the host would have done this work earlier, by at most the length of the wait. Therefore, the first idle time
-after the return of the call, up to the length of the wait, is the budget of the wait. All activities of the host in
-that time use up the budget, but only dispatching and latency are charged to the wait; other activities keep their
-owner.
+If the host waits until the device has finished all work, the device stays idle while the host dispatches the next work.
+Without the wait, the host would have dispatched this work earlier, by at most the length of the wait. Therefore, at
+most as much idle time as the wait was long is charged to the wait: this is the budget of the wait. The first idle time
+after the return of the call uses up the budget, whatever the host does in this time. But only dispatching and launch
+latency are charged to the wait. The time of other activities stays with the regime of the activity.
 """
 
 from dataclasses import dataclass
@@ -16,17 +16,18 @@ from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.table import Ints, Table, column
 
-# Largest distance between the end of a wait and the end of the awaited work (the return of the call takes a few us).
+# Largest time between the end of a wait and the end of the work that the wait is for. (The return takes a few us.)
 RETURN_LAG_NS = 20_000
-# Waits of one thread follow each other, so a training has few pairs of waits and gaps; a malicious file may have a wait
-# per thread for each of a million gaps. Pairs beyond this limit are not charged.
+# Largest number of pairs of a wait and a gap that its budget reaches. The waits of one thread follow each other, so a
+# training has few pairs. A malicious file may have a wait per thread for each of a million gaps. Pairs beyond this
+# limit are not charged.
 MAX_PAIRS = 4_000_000
 NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
 class SyncCosts(Table):
-    """Calls that blocked until a device had finished its work, in order of time, with the cost of each call."""
+    """Calls that waited until a device had finished its work, in order of time, with the cost of each wait."""
 
     call: Ints = column("row of calls", "the blocking call")
     over: Ints = column("ns", "when the host continued: the return, or the end of the call's own copy")
@@ -50,7 +51,7 @@ class ChargeableGaps(Record, frozen=True, eq=False):
 
 @dataclass(frozen=True, eq=False)
 class _Pairs(Table):
-    """Pairs of a wait and a gap after it, in order of waits, then gaps."""
+    """One row per pair of a wait and an idle gap that the budget of the wait reaches, in order of waits, then gaps."""
 
     wait: Ints = column("row of waits", "the wait that is charged")
     gap: Ints = column("row of gaps", "the gap")
@@ -59,7 +60,7 @@ class _Pairs(Table):
 
 
 def charge(gaps: ChargeableGaps, host: HostTimeline, call: Ints, over: Ints, length: Ints) -> tuple[SyncCosts, Ints]:
-    """Returns the waits with their charged time, and the charged time of each gap in ns.
+    """Returns the table of the waits with the time charged to each, and an array with the charged ns of each gap.
 
     `call`, `over` and `length` are the columns of SyncCosts with these names. They describe the waits in order of time.
     """
@@ -80,7 +81,10 @@ def charge(gaps: ChargeableGaps, host: HostTimeline, call: Ints, over: Ints, len
 
 
 def _pairs(gaps: ChargeableGaps, over: Ints, length: Ints) -> _Pairs:
-    """Pairs each wait with the gaps that its budget reaches, up to the next call that frees memory."""
+    """Returns the pairs of each wait and the gaps that its budget reaches before the next call that frees memory.
+
+    `over` and `length` are the columns of SyncCosts with these names.
+    """
     starts = gaps.idle.starts
     first = np.searchsorted(gaps.idle.ends, over, side="right")
     limits = np.append(gaps.frees, NEVER)[np.searchsorted(gaps.frees, over)]
@@ -111,15 +115,17 @@ def _pairs(gaps: ChargeableGaps, over: Ints, length: Ints) -> _Pairs:
 
 
 def _used(gaps: ChargeableGaps, gap: Ints, begin: Ints, budget: Ints) -> Ints:
-    """Returns for each pair of a gap and a `budget` (ns) the part of the budget that is used up from `begin` on. The
-    host's time in the gap and the latency use up the budget."""
+    """Returns for each pair of a gap and a wait how much of the wait's `budget` (ns) the gap uses up, in ns.
+
+    The time of the host in the gap after `begin` (ns) and the launch latency use up the budget. `gap` has rows of gaps.
+    """
     host: Ints = np.clip(gaps.until[gap] - begin, 0, budget)
     latency: Ints = np.minimum(budget - host, gaps.latency[gap])
     return host + latency
 
 
 def _amounts(gaps: ChargeableGaps, host: HostTimeline, pairs: _Pairs) -> Ints:
-    """Returns for each pair the part of its budget, in ns, that is used for dispatching and latency."""
+    """Returns for each pair the part of the wait's budget, in ns, that dispatching and launch latency use up."""
     used: Ints = np.clip(gaps.until[pairs.gap] - pairs.begin, 0, pairs.budget)
     amount: Ints = np.minimum(pairs.budget - used, gaps.latency[pairs.gap])
     for rows, activities in host.by_thread_group(gaps.thread[pairs.gap]):

@@ -22,9 +22,10 @@ from tb_bottleneck.trace.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One trace with the window to judge, which is the time of `steps`. Derived data is cached on first use.
+    """One trace with the window to analyse, which is the time of `steps`. Derived data is cached on first use.
 
-    With a `correction`, all times are without the profiler's own time, and `recorded` is the uncorrected recording.
+    If `correction` is given, the profiler's own time is removed from all times, and `recorded` is the recording before
+    this removal.
     """
 
     trace: Trace
@@ -34,12 +35,12 @@ class Recording:
 
     @property
     def as_recorded(self) -> "Recording":
-        """The recording with the uncorrected times."""
+        """The recording with the original times: `recorded`, or this recording if nothing was corrected."""
         return self.recorded or self
 
     @cached_property
     def on_device(self) -> bool:
-        """True if an accelerator worked; otherwise, the CPU is the device."""
+        """True if the trace has operations of an accelerator. Otherwise, the CPU is the device."""
         return len(self.trace.device_ops) > 0
 
     @cached_property
@@ -54,7 +55,7 @@ class Recording:
 
     @cached_property
     def kernel_bounds(self) -> KernelBounds:
-        """What limits each operation of the device; unknown without recorded shapes and counters of the device."""
+        """What limits each operation of the device. Unknown if neither shapes nor hardware counters were recorded."""
         return kernel_bounds_of(self.trace)
 
     @cached_property

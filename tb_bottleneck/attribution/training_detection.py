@@ -1,7 +1,4 @@
-"""What a recording shows: training or inference, and the time in which its optimizers run.
-
-In a recording of inference, the work of an evaluation is the purpose of the run.
-"""
+"""Detects whether a recording shows a training or inference, and the time in which optimizers run."""
 
 import re
 from dataclasses import dataclass
@@ -20,12 +17,13 @@ OPTIMIZER, OPTIMIZER_STEP = "Optimizer.", "Optimizer.step#"
 
 
 def optimizer_time(trace: Trace, prefix: str) -> Spans:
-    """Returns when optimizers ran: the time of the annotations whose names start with `prefix`.
+    """Returns the time in which optimizers ran: the time of the annotations whose names start with `prefix`.
 
-    Closures and hooks are excluded. The annotation `Optimizer.step#…` encloses all of `step(closure)`, and a closure
-    may contain the forward and the backward pass, as with Lightning. That time is not the optimizer's. Recorded Python
-    frames show what the step calls. Without frames, a backward pass in the step shows that there is a closure: the
-    closure begins with the step and ends with the backward pass.
+    Closures and hooks are excluded. The annotation `Optimizer.step#…` encloses all of `step(closure)`. A closure may
+    contain the forward and the backward pass, as with Lightning, and this time does not belong to the optimizer.
+    Recorded Python frames show which closures and hooks the step calls. Without frames, a backward pass inside the step
+    shows that there is a closure. This closure is assumed to run from the start of the step to the end of the backward
+    pass.
     """
     return optimizer_time_of(trace, trace.rows(Kind.ANNOTATION, Kind.CPU_OP), prefix)
 
@@ -77,11 +75,11 @@ def _frames(trace: Trace) -> _Frames:
 
 
 def _are_callbacks(trace: Trace, frames: _Frames, backward: Ints) -> Bools:
-    """Returns a mask of the frames that are closures or hooks, or that run in a closure or hook. `backward` has the
-    sorted start times of the operators of backward passes.
+    """Returns a mask of `frames`: True for frames that are closures or hooks, or that run in a closure or hook.
 
-    The optimizer's own functions do not count: functions of torch and Python, and all functions that a `step` outside
-    torch calls, unless the backward pass runs in them.
+    `backward` has the sorted start times (ns) of the operators of backward passes. Functions of the optimizer itself do
+    not count. These are all functions of torch and Python, and all functions that a `step` outside torch calls. But a
+    function that such a `step` calls does count if a backward pass runs in it.
     """
     start, end = trace.events.start[frames.row], trace.events.end[frames.row]
     own_step = frames.is_foreign & frames.is_step
@@ -95,12 +93,12 @@ def _is_foreign(frame: str) -> bool:
 
 
 def _counts(times: Ints, begin: Ints, end: Ints) -> Ints:
-    """Returns how many of the sorted `times` are in each [begin[i], end[i])."""
+    """Returns for each interval [begin[i], end[i]) the number of the sorted `times` inside it."""
     return np.asarray(np.searchsorted(times, end, side="left") - np.searchsorted(times, begin, side="left"), np.int64)
 
 
 def _last_end(begin: Ints, end: Ints, ends: Ints) -> Ints:
-    """Returns the last of the sorted `ends` in each (begin[i], end[i]]; begin[i] where there is none."""
+    """Returns for each interval (begin[i], end[i]] the last of the sorted `ends` inside it, or begin[i] if none is."""
     last = np.searchsorted(ends, end, side="right") - 1
     if not len(ends):
         return begin
@@ -124,12 +122,12 @@ def has_training(trace: Trace) -> bool:
 
 
 def has_backward(trace: Trace) -> bool:
-    """Returns True if a backward pass was recorded. An optimizer alone is not enough: it shows nothing of the model."""
+    """Returns True if a backward pass was recorded. An optimizer alone is not enough: it does not show the model."""
     return any(_BACKWARD_NAMES.search(name) is not None for name in trace.names)
 
 
 def has_model(trace: Trace) -> bool:
-    """Returns True if a training or layers of a model were recorded. Programs without a model call torch, too."""
+    """Returns True if a training or a layer of a model was recorded, and False for other programs that use torch."""
     return has_training(trace) or any(_LAYER_NAMES.search(name) is not None for name in trace.names)
 
 

@@ -1,6 +1,6 @@
-"""What the profiler costs in a recording, and the map from recorded times to times without the profiler's time.
+"""The time that the profiler itself takes in a recording, and a map that removes this time from recorded times.
 
-The recorded process measures the costs. If it did not, the costs are estimated from the version of Python.
+The training process measures the costs. If it did not, they are estimated from the version of Python.
 """
 
 import re
@@ -15,16 +15,19 @@ from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.trace.table import Floats, Ints
 from tb_bottleneck.trace.trace import Trace
 
-# Calls of small functions in a loop find warm caches: a training may spend more on each.
+# Highest cost of recording a call in a training / measured cost. The measurement calls small functions in a loop, with
+# warm caches. In a training, a call may cost more.
 MOST_OF_CALL = 1.5
-# The same for calls of C functions: the process measures `len`. A method such as `list.append` costs up to 1.7 times as
-# much (CPython 3.10 to 3.13), and each of 25,000 calls per step cost 3.1 times as much in a recording (CPython 3.13).
+# The same for calls of C functions. The process measures calls of `len`. A method such as `list.append` costs up to 1.7
+# times as much (CPython 3.10 to 3.13). In a recording with 25,000 calls per step, each cost 3.1 times as much (CPython
+# 3.13).
 MOST_OF_C_CALL = 3.0
-# The process measures one operator that Python calls. In 121 recordings of trainings with a known step time without the
-# profiler, an operator costs 0.4 of that (least squares): most operators are called by others, and have less to record.
-# The ends of the range are a choice: half of it, and the cost that was measured.
+# Lowest, usual and highest cost of an operator / measured cost. The process measures an operator that Python calls. In
+# 121 recordings of trainings with a known step time without the profiler, an operator costs 0.4 of the measured cost
+# (least squares), because most operators are called by other operators, and then there is less to record. The lowest
+# and the highest value are a choice: half of 0.4, and the measured cost.
 OF_OPERATOR = (0.2, 0.4, 1.0)
-# A process that measured more than this was interrupted while it measured.
+# Larger measured costs are not used: something interrupted the process while it measured.
 MAX_SLOWDOWN, MAX_CALL_NS, MAX_OPERATOR_NS = 10.0, 10_000.0, 100_000.0
 _VERSION = re.compile(r"\d+\.\d+")
 _FOLDER = re.compile(r"python(3\.\d+)/")
@@ -48,8 +51,8 @@ class ProfilerCosts(Record, frozen=True):
     """The costs of profiling with the options of one recording.
 
     `slowdown` is the factor by which Python bytecode is slower (1 is no slowdown). The other costs are in ns per
-    recorded event. `measured` is True if the recorded process measured the costs. `version` is the version of Python,
-    or empty if it is not known.
+    recorded event. `measured` is True if the training process measured the costs. `version` is the version of Python
+    such as "3.11", or empty if the version is not known.
     """
 
     slowdown: CostRange
@@ -61,9 +64,10 @@ class ProfilerCosts(Record, frozen=True):
 
 
 def costs_of(trace: Trace, stacks: bool | None = None) -> ProfilerCosts | None:
-    """Returns the profiler's costs in `trace`, or None if neither the process nor the Python version gives them.
+    """Returns the profiler's costs in `trace`. None if they were not measured and not known for the Python version.
 
-    `stacks` says whether the costs are those of recording with stacks. The default is how the trace was recorded.
+    `stacks` says whether to return the costs of recording with stacks. By default, it depends on whether the trace has
+    stacks.
     """
     stacks = len(trace.rows(Kind.PYTHON)) > 0 if stacks is None else stacks
     version = _python_version(trace)
@@ -88,7 +92,10 @@ def costs_of(trace: Trace, stacks: bool | None = None) -> ProfilerCosts | None:
 def _measured(
     facts: dict[Any, Any], stacks: bool, by_version: PythonCosts | None, version: str
 ) -> ProfilerCosts | None:
-    """Returns the costs that the process measured; None if a figure is missing or implausible."""
+    """Returns the costs from `facts`, the measurements of the training process; None if one is missing or implausible.
+
+    `by_version` are the usual costs of the Python `version`, or None if they are not known.
+    """
     plain = positive(facts.get("operator_without_stacks_ns"))
     if not stacks:
         if plain is None or plain > MAX_OPERATOR_NS:
@@ -102,7 +109,8 @@ def _measured(
     if slowdown > MAX_SLOWDOWN or max(python_call, c_call) > MAX_CALL_NS or operator > MAX_OPERATOR_NS:
         return None
     usual = max(slowdown, 1.0)
-    # How much more than the mixture other bytecode slows down depends on the version, not on the machine.
+    # The process measures a mixture of bytecode. Other bytecode may slow down more, by a factor that depends on the
+    # version of Python, not on the machine.
     most = usual * (by_version.slowdown[2] / by_version.slowdown[1] if by_version is not None else 1.5)
     return ProfilerCosts(
         CostRange(1.0, usual, most),
@@ -124,7 +132,10 @@ def _of_operator(ns: float) -> CostRange:
 
 
 def _python_version(trace: Trace) -> str:
-    """Returns the version of Python, such as 3.11, from the facts or from the frames; empty if it is not known."""
+    """Returns the version of Python, such as "3.11"; empty if it is not known.
+
+    The version is taken from the facts in the header or from the file names and lines of the frames.
+    """
     fact = trace.header.context.get("python")
     if isinstance(fact, str) and (found := _VERSION.match(fact)):
         return found[0]
@@ -147,27 +158,27 @@ def _version_of_line(line: int) -> str:
     return ""
 
 
-# Times that are mapped at once: all events of a recording take more memory with each temporary array.
+# Number of times that are mapped at once. Temporary arrays for all events of a recording take too much memory.
 _PART = 1 << 16
 
 
 class TimeMap(Record, frozen=True, eq=False):
-    """Removes a part of the time in each of several sorted, disjoint spans, so that all later times become earlier. A
-    span becomes longer if its removed time is negative.
+    """Removes a part of the time in each of several sorted, disjoint spans, so that all later times become earlier.
 
-    `knots` has the start and the end of each span in turn, in ns. `removed` has for each knot the time in ns that is
-    removed before that knot. The order of any two times stays the same.
+    `knots` has the start and the end of each span in turn, in ns. `removed` has for each element of `knots` the total
+    time in ns that is removed before it. If the time removed from a span is negative, the span becomes longer. The map
+    keeps the order of times.
     """
 
     knots: Ints
     removed: Floats
 
     def without(self, times: Ints) -> Ints:
-        """Converts recorded times to times without the removed time, in ns."""
+        """Converts recorded times to times after the removal, in ns."""
         return self._shifted(times, self.knots, -1)
 
     def recorded(self, times: Ints) -> Ints:
-        """Converts times without the removed time back to recorded times, in ns."""
+        """Converts times after the removal back to recorded times, in ns."""
         return self._shifted(times, self.knots - np.rint(self.removed).astype(np.int64), 1)
 
     def _shifted(self, times: Ints, knots: Ints, sign: int) -> Ints:
@@ -184,10 +195,11 @@ class TimeMap(Record, frozen=True, eq=False):
 
 
 class Correction(Record, frozen=True, eq=False):
-    """The profiler's time that is removed from a recording.
+    """Describes how the profiler's time was removed from a recording.
 
     `solved` is True if the removed time was computed from logged step times without the profiler. `removed` is the
-    profiler's time within the steps, `waits` the time by which waits for workers are longer without it, both in ns.
+    profiler's time in the steps. `waits` is the time in the steps by which waits for loader workers become longer
+    without the profiler. Both are in ns.
     """
 
     time_map: TimeMap
@@ -198,7 +210,10 @@ class Correction(Record, frozen=True, eq=False):
 
 
 def time_map(begin: Ints, end: Ints, removed: Floats) -> TimeMap:
-    """Returns the map that removes removed[i] ns from each span [begin[i], end[i]), which must be longer than that."""
+    """Returns the map that removes removed[i] ns from each span [begin[i], end[i]).
+
+    The spans are sorted and disjoint. Each span must be longer than the time removed from it.
+    """
     after = np.cumsum(removed)
     knots = np.stack([begin, end], axis=1).ravel()
     return TimeMap(knots, np.stack([after - removed, after], axis=1).ravel())

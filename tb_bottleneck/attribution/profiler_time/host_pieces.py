@@ -1,4 +1,5 @@
-"""The time of a thread, cut into pieces between recorded events, and the time that the profiler adds to each piece."""
+"""Cuts the time of a thread into pieces at the starts and ends of recorded events, and computes the time that the
+profiler adds to each piece."""
 
 import re
 
@@ -15,26 +16,27 @@ from tb_bottleneck.trace.trace import Trace
 BUILT_IN = "<built-in"
 """Prefix of the names that the profiler gives to functions written in C."""
 WAITS = re.compile(r"<built-in (?:function|method) (?:sleep|acquire|wait|wait4|waitpid|poll|select)(?: of .*)?>")
-"""Functions of CPython that wait: they take as long on a machine with cold caches or other programs."""
+"""Functions of CPython that wait. Cold caches and other programs on the machine do not make them longer."""
 OUTSIDE = 0.75
 """Share of the cost of recording an event that lies outside the event itself."""
 LEAST_LEFT = 0.05
 """Smallest share of its time that a piece keeps, so that no event vanishes. A choice."""
 SLOWEST_PACE = 1 / 1.5
-"""Smallest pace. At a smaller pace, recorded steps are not typical (measures/profiler_overhead.py: ATYPICAL_FROM)."""
+"""Smallest pace: the time of work without the profiler / the time that the same work took while it was recorded. At a
+smaller pace, recorded steps are not typical (measures/profiler_overhead.py: ATYPICAL_FROM)."""
 
 
 class HostPieces(Record, frozen=True, eq=False):
     """The time of a thread, cut into pieces at the start and the end of each recorded event. In order of time, in ns.
 
-    A piece belongs to the innermost event that runs: Python bytecode runs in a Python function (`is_python`), native
-    code in a built-in function or an operator. In some built-in functions the thread waits (`is_wait`). Recording the
-    start or the end of an event takes time at that place: three quarters of this time before the start or after the
-    end, where another event is the innermost one, and a quarter inside (measured with torch 2.13 on `len`, an empty
-    Python function and `Tensor.add_`).
+    A piece belongs to the innermost event that runs. `is_python` is True if this event is a Python function, so that
+    Python bytecode runs; in built-in functions and operators, native code runs. `is_wait` is True if the event is a
+    built-in function in which the thread waits. Recording the start or the end of an event takes time: three quarters
+    of it outside the event, just before the start or just after the end, and one quarter inside (measured with torch
+    2.13 on `len`, an empty Python function and `Tensor.add_`).
 
-    `edges` has the shape (3, pieces), for Python functions, built-in functions and operators: how many recorded events
-    cost time in each piece. A start or an end counts as one half.
+    `edges` has the shape (3, pieces), with one row each for Python functions, built-in functions and operators. It is
+    the number of recorded events whose cost the piece contains. A start or an end of an event counts as one half.
     """
 
     begin: Ints
@@ -44,11 +46,11 @@ class HostPieces(Record, frozen=True, eq=False):
     edges: Floats
 
     def added(self, costs: ProfilerCosts, position: float) -> Floats:
-        """Returns the time in ns that the profiler adds to each piece. `position` says how high its costs are.
+        """Returns the time in ns that the profiler adds to each piece. `position` says how high the costs are.
 
-        -2: nothing; -1 to 1: that position in the ranges of the costs (CostRange.at); 2: the highest costs, and without
-        the profiler, all other work takes SLOWEST_PACE times as long, waits excepted. Values in between are
-        interpolated.
+        At -2, the profiler adds nothing. From -1 to 1, the costs are at this position in their ranges (CostRange.at).
+        At 2, the costs are the highest ones, and in addition, the remaining time of each piece, except waits, is
+        multiplied by SLOWEST_PACE. From -2 to -1 and from 1 to 2, the result is interpolated.
         """
         length = (self.end - self.begin).astype(np.float64)
         within = min(max(position, -1.0), 1.0)

@@ -1,4 +1,4 @@
-"""The steps without the profiler that the training process timed before it recorded."""
+"""Reads the times of steps that the training process measured before the recording began, without the profiler."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,15 +17,18 @@ OPTIMIZER = "optimizer"
 PARTS = ("loader", "backward", OPTIMIZER)
 """Parts of a step whose time the training process logs: `unprofiled_loader_ns` and so on."""
 
-# Beyond this factor, a logged step time has another unit, or is of another kind of step.
+# If the logged and the recorded step time differ by more than this factor, the logged time has another unit, or is the
+# time of another kind of step.
 MAX_STEP_RATIO = 100
-MAX_LOGGED_TIMES, MAX_STEPS = 64, 2**31 - 1  # more of them are not from the monitor
+MAX_LOGGED_TIMES, MAX_STEPS = 64, 2**31 - 1  # the monitor never logs more
 UNEVEN_AT, UNEVEN_FROM = (0.2, 0.8), 2.0
-"""Steps are uneven if these quantiles differ by this factor, as with workers that deliver in bursts, or a checkpoint in
-every second step. Medians of two parts of such a run differ by chance. A choice."""
+"""Steps are uneven if these quantiles of the step times differ by more than this factor, for example because workers
+deliver batches in bursts, or every second step writes a checkpoint. In an uneven run, the medians of two groups of
+steps differ by chance. A choice."""
 SHORTEST_OF_BUSY, MIN_KEPT = 0.8, 3
-"""A step that takes less of the device's busy time per step ended on the host only: a choice. On an H200, 17 logged
-steps took a tenth of it, and 3 steps after them all of it. Fewer than MIN_KEPT of the latter are no measurement."""
+"""A logged step that is shorter than this share of the device's busy time per step ended on the host, but not on the
+device. The share is a choice. On an H200, 17 logged steps took a tenth of the busy time per step, and the 3 steps after
+them took all of it. At least MIN_KEPT steps that are long enough are needed for a measurement."""
 SHORTEST_LOGGED, LONGEST_LOGGED = 1.0, 1e18  # ns, about 30 years: beyond them, a number is not the time of a step
 
 
@@ -33,9 +36,9 @@ SHORTEST_LOGGED, LONGEST_LOGGED = 1.0, 1e18  # ns, about 30 years: beyond them, 
 class LoggedSteps:
     """Steps without the profiler, as the training process measured them. All times are in ns.
 
-    `step` is the median of the step times or, if `uneven`, their mean. `steps` is the number of steps, 0 if not logged.
-    `times` are the times of single steps, empty if not logged. `parts` has the median time per step of those PARTS of a
-    step that were logged; together they are shorter than a step.
+    `step` is the median of the step times or, if `uneven` is True, the mean. `steps` is the number of steps, 0 if not
+    logged. `times` are the times of single steps, empty if not logged. `parts` maps the names in PARTS that were logged
+    to the median time of this part per step. The sum of these times is less than `step`.
     """
 
     step: float
@@ -45,16 +48,18 @@ class LoggedSteps:
     uneven: bool = False
 
     def average(self, durations: Ints | Floats) -> float:
-        """Returns the average of `durations` (recorded steps, ns), computed like `step`: the median, or the mean if
-        uneven."""
+        """Returns the average of `durations` (ns) of the recorded steps, computed as for `step`.
+
+        This is the median, or the mean if `uneven` is True.
+        """
         return float((np.mean if self.uneven else np.median)(durations))
 
 
 def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
-    """Returns the unprofiled steps that the training process logged; None if there are none or they are implausible.
+    """Returns the steps that the training process logged; None if there are none or their times are implausible.
 
-    The process measures on the host. While launches queue up, as at the start of a run that reads nothing from the
-    device, a step takes less time on the host than on the device. Only steps after the last of these short steps count.
+    The process measures time on the host. If a run reads nothing from the device, launches queue up at first, and a
+    step takes less time on the host than on the device. Only steps after the last of these short steps count.
     """
     context = recording.trace.header.context
     median = positive(context.get("unprofiled_step_ns"))
@@ -86,9 +91,9 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
 
 @memoized
 def _busy_per_step(recording: Recording) -> float:
-    """Returns the time per step, in ns, in which the device works. The profiler does not change this time.
+    """Returns the average time per step, in ns, in which the device works. The profiler does not change this time.
 
-    Collectives are left out: they also wait for other ranks.
+    Collectives are left out, because the time of a collective includes waiting for other ranks.
     """
     ops, steps = recording.trace.device_ops, recording.steps
     ops = ops.take(ops.work != Work.COLLECTIVE)

@@ -1,16 +1,18 @@
 """Removes the profiler's own time from a recording, so that times, shares and gains are those of the training.
 
 While stacks are recorded, every call of a function costs time, and CPython 3.11 (3.10 a little) runs all bytecode on a
-slow path. Every operator costs time, too. The process measures these costs, or they are estimated (costs.py); each cost
-is a range. If the step time without the profiler is known, one position is chosen in all ranges, so that the recorded
-step minus the profiler's time takes that long. If some steps were recorded without stacks, the same is done for each
-part of the step between two operators (step_parts.py); otherwise for a loader that makes its batches in the main
-process, the backward pass and the optimizer, if their times without the profiler are known. If even the highest costs
-do not suffice, all work was slower while it was recorded (cold caches, other programs), and all of it but waits is
-scaled.
+slow path. Every operator costs time, too. The training process measures these costs, or they are estimated (costs.py).
+Each cost is a range from a lowest to a highest value.
 
-On a CPU run, all time of the main thread is corrected. On a device, only the time in which the device waits for Python
-outside torch is corrected. Predictions correct the dispatching (replay/host_scale.py).
+If the step time without the profiler is known, one position is chosen, the same in the ranges of all costs, so that the
+recorded step time minus the profiler's time equals the known step time. This is also done for single parts of the step
+(step_parts.py). If some steps were recorded without stacks, the parts are the times between two operators. Otherwise,
+the parts are a loader that makes batches in the main process, the backward pass and the optimizer, if the time of these
+parts without the profiler is known. If even the highest costs are too small, all work was slower while it was recorded
+(cold caches, other programs). Then all time except waits is also scaled.
+
+In a run on the CPU, all time of the main thread is corrected. In a run on a device, only the time in which the device
+waits for Python outside torch is corrected here. Predictions also correct the dispatching (replay/host_scale.py).
 """
 
 from collections.abc import Callable
@@ -31,12 +33,13 @@ from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Floats, Ints
 from tb_bottleneck.trace.trace import Trace
 
-# A smaller part of the steps makes no difference to any share that a report shows.
+# Share of the window. Removing less makes no difference to any share that a report shows.
 MIN_REMOVED = 0.005
 MAX_DIFFERENCE = 0.05
-"""Largest difference between a step whose parts were corrected and the step without the profiler. A choice."""
+"""Largest relative difference between a step whose parts were corrected and the logged step without the profiler. A
+choice."""
 ROUNDS = 20
-# In all other time in which a device waits, Python outside torch may run.
+# Activities of torch. In all other time in which a device waits, Python outside torch may run.
 _IN_TORCH = (
     Activity.ALLOCATE,
     Activity.SYNCHRONIZE,
@@ -72,7 +75,7 @@ def without_profiler_time(recording: Recording) -> Recording:
 
 
 def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> HostPieces:
-    """Returns the parts of `pieces` (of `thread`) during which the device waits for Python outside torch."""
+    """Returns the pieces of `thread`, cut to the time in which the device waits for Python outside torch."""
     activities = recording.host.activities(thread)
     waiting = subtract(recording.idle, merge(*(activities[activity] for activity in _IN_TORCH)))
     own, span = overlapping(pieces.begin, pieces.end, waiting.starts, waiting.ends)
@@ -85,13 +88,14 @@ def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> Hos
 def _solved(
     recording: Recording, thread: int, pieces: HostPieces, costs: ProfilerCosts, unprofiled: LoggedSteps
 ) -> tuple[Floats, bool]:
-    """Returns the time in ns that the profiler added to each piece, and True if the step without it is right.
+    """Returns the time in ns that the profiler added to each piece, and True if this explains the logged step time.
 
-    Those parts of the step whose time without the profiler is known are solved one by one, then the rest of the step,
-    so that the step takes as long as without the profiler. A part that the costs do not explain, such as one with cold
-    caches, is scaled as a whole. If the step waits longer for workers without the profiler, the added time of these
-    waits is negative, and the costs have to explain the rest. Without a solution, all pieces are corrected alike: the
-    logged time of an optimizer, for example, contains what its closure does.
+    The parts of the step whose time without the profiler is known are solved one by one. The rest of the step is solved
+    last, so that the whole step takes as long as logged. If the costs do not explain the time of a part, for example
+    because of cold caches, the part is scaled as a whole. If the step waits longer for loader workers without the
+    profiler, the added time of these waits is negative, and the costs have to explain the rest of the step. If this
+    does not give the logged step time, all pieces are corrected with one position instead. This happens, for example,
+    if the logged time of an optimizer contains the time of its closure.
     """
     steps, durations = recording.steps, recording.steps.durations.astype(np.float64)
     if recording.on_device:  # what else takes longer there is dispatching
@@ -127,7 +131,11 @@ def _part_solved(
     without: float,
     most: float = 2.0,
 ) -> tuple[Floats, bool]:
-    """As _solved, for some pieces: they took `took` ns in each recorded step, and `without` ns without the profiler."""
+    """Returns the time in ns that the profiler added to each of `pieces`, and True if this explains the time `without`.
+
+    The pieces together took `took` ns in each recorded step, and `without` ns per step without the profiler. `most` is
+    the highest position in the ranges of the costs that is tried (HostPieces.added).
+    """
     average = _average_without(steps, pieces, took, unprofiled)
 
     def added(position: float) -> Floats:
@@ -139,14 +147,17 @@ def _part_solved(
 
 
 def _scaled(steps: Steps, pieces: HostPieces, took: Floats, unprofiled: LoggedSteps, without: float) -> Floats:
-    """Returns the time in ns to remove from each piece, if all work takes the same part of its recorded time."""
+    """Returns the time in ns to remove from each piece: the same share of each piece, and nothing of waits.
+
+    The share is chosen so that the pieces together take `without` ns per step instead of `took`.
+    """
     average = _average_without(steps, pieces, took, unprofiled)
     work = np.where(pieces.is_wait, 0.0, pieces.end - pieces.begin)
     return work * _least(lambda part: average(work * part) <= without, 0.0, 1.0 - LEAST_LEFT)
 
 
 def _stretched(steps: Steps, pieces: HostPieces, more: float) -> Floats:
-    """Returns the time in ns by which each piece becomes longer, if its step becomes longer by `more` ns."""
+    """Returns the time in ns by which each piece becomes longer if the pieces of each step get `more` ns in total."""
     step, length = _step_of(steps, pieces), (pieces.end - pieces.begin).astype(np.float64)
     total = np.append(_per_step(steps, pieces, length), np.inf)  # the last one is outside of all steps
     longer: Floats = more * length / total[step]
@@ -156,24 +167,27 @@ def _stretched(steps: Steps, pieces: HostPieces, more: float) -> Floats:
 def _average_without(
     steps: Steps, pieces: HostPieces, took: Floats, unprofiled: LoggedSteps
 ) -> Callable[[Floats], float]:
-    """Returns a function from the time removed from each piece to the average time that remains per step, in ns."""
+    """Returns a function that gets the time removed from each piece, and returns the average remaining time per step.
+
+    Times are in ns. `took` is the time per recorded step before the removal.
+    """
     return lambda removed: unprofiled.average(took - _per_step(steps, pieces, removed))
 
 
 def _per_step(steps: Steps, pieces: HostPieces, times: Floats) -> Floats:
-    """Returns the sum of `times`, one per piece, in each step. Pieces outside of all steps are left out."""
+    """Returns for each step the sum of `times` (one per piece) over the pieces that begin in the step."""
     step = _step_of(steps, pieces)
     return np.bincount(step[step >= 0], times[step >= 0], len(steps)).astype(np.float64)
 
 
 def _step_of(steps: Steps, pieces: HostPieces) -> Ints:
-    """Returns the index of the step in which each piece begins; -1 outside of all steps."""
+    """Returns for each piece the index of the step in which it begins, or -1 if it begins outside all steps."""
     step = np.searchsorted(steps.edges, pieces.begin, side="right") - 1
     return np.where(step < len(steps), step, -1)
 
 
 def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Returns the smallest number from `low` to `high` for which `holds`; `high` if there is none."""
+    """Returns the smallest number x from `low` to `high` with holds(x), by bisection; `high` if there is none."""
     for _ in range(ROUNDS):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -181,7 +195,7 @@ def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def _mapped_trace(trace: Trace, mapped: TimeMap) -> Trace:
-    """Returns a copy of `trace` in which `mapped` has shifted the times of events, memory and counters."""
+    """Returns a copy of `trace` with the map `mapped` applied to the times of events, memory events and counters."""
     events = trace.events
     start = mapped.without(events.start)
     duration = packed(mapped.without(events.end) - start)

@@ -1,17 +1,16 @@
 """Parts of the recorded steps whose time without the profiler is known.
 
-Some steps of a recording may have no stacks. They show how long the code between two operators takes. Such a part is
-the time from the end of one operator to the start of the next one on the main thread, outside of all other operators,
-such as that from `aten::item` to `aten::select`. All such times of a step with the same two operators are one part.
-With these times, nine reports on trainings on a CPU stated Python outside torch within 12 % of what the trainings timed
-(tests/ACCURACY.md). Operators are no parts: their times differ from step to step because of caches and page faults.
-
-Otherwise the training process logged how long a loader without workers, the backward pass and the optimizer take. The
-logged time of the optimizer counts in any case: its many small operators cost less to record than others, because they
-run one after another.
-
-With workers, a step that is slower while it is recorded waits less for the next batch, which takes the workers as long
-as before. The logged time of the loader shows how long the step waits without the profiler.
+There are three kinds of parts:
+- Some steps of a recording may have no stacks. These steps show how long the code between two operators takes. A part
+  is the time from the end of one operator to the start of the next one on the main thread, for example from
+  `aten::item` to `aten::select`. All times of a step between the same two operators are one part. With these parts,
+  nine reports on trainings on a CPU stated Python outside torch within 12 % of what the trainings timed
+  (tests/ACCURACY.md). Operators are no parts, because their times differ from step to step (caches, page faults).
+- Without these steps, the training process may have logged how long a loader without workers, the backward pass and the
+  optimizer take. The logged time of the optimizer is used in any case: the many small operators of an optimizer cost
+  less to record than others, because they run one after another.
+- A loader with workers takes as long for a batch as without the profiler. A step that the profiler slows down therefore
+  waits less for the next batch. The logged time of the loader shows how long the step waits without the profiler.
 """
 
 import math
@@ -35,13 +34,14 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 from tb_bottleneck.trace.trace import Trace
 
 SMALLEST = 0.01
-"""Smallest share of a step that is corrected as a part of its own. A choice."""
+"""A part is corrected separately only if it takes at least this share of the step. A choice."""
 SHORTEST_IN_COSTS = 10
-"""Smallest ratio of the mean time between two operators to the highest cost of recording an operator, which these times
-contain. A choice: shorter times are those of dispatching."""
+"""Smallest ratio of the mean time between two operators to the highest cost of recording an operator. The time between
+two operators contains this cost. A choice: if the time is shorter, it is dispatching."""
 _MOST_NAMES = 1 << 31  # tables of names are smaller
 MOST_OF_STEP = 0.5
-"""From this share of the step on, the logged time of the loader counts more than steps without stacks. A choice."""
+"""If the logged time of the loader is at least this share of the step, the logged times are used instead of the steps
+without stacks. A choice."""
 _OWN_LOADER = re.compile("#_SingleProcessDataLoaderIter")
 """The annotation of a loader without workers, which makes its batches in this thread (torch/utils/data/dataloader.py).
 """
@@ -52,8 +52,12 @@ _BACKWARD = re.compile(r"(?:^|/)torch/autograd/__init__\.py\(\d{1,6}\): backward
 
 
 class StepPart(NamedTuple):
-    """A part of the recorded steps: the mask `rows` of its pieces, the time `took` in each recorded step, and the time
-    per step `without` the profiler. Times are in ns. Only waits for workers are longer without the profiler."""
+    """A part of the recorded steps. Times are in ns.
+
+    `rows` is a mask of the thread's pieces (HostPieces): True for the pieces of this part. `took` has the time of the
+    part in each recorded step. `without` is the time per step without the profiler. It is longer than `took` only for
+    waits for workers.
+    """
 
     rows: Bools
     took: Floats
@@ -61,11 +65,12 @@ class StepPart(NamedTuple):
 
 
 class _Sections(Record, frozen=True, eq=False):
-    """The time of steps, cut at the edges of steps and operators. `times` has the edges in order, in ns.
+    """The time of steps, cut into sections at the starts and ends of steps and operators.
 
-    Section i is [times[i], times[i + 1]) and lies in step `step[i]`; -1 is outside of all steps. `code` says between
-    which operators the section lies; it is -1 for sections inside of operators. `cost` is the share of one operator's
-    cost that the section contains.
+    `times` has these starts and ends in order, in ns. Section i is [times[i], times[i + 1]). `step[i]` is the index of
+    its step, or -1 outside all steps. `code[i]` is a number that stands for the names of the operators between which
+    the section lies, or -1 if it lies inside an operator. `cost[i]` is the share of the cost of recording one operator
+    that the section contains. `steps` is the number of steps.
     """
 
     times: Ints
@@ -75,9 +80,10 @@ class _Sections(Record, frozen=True, eq=False):
     steps: int
 
     def per_step(self, codes: Ints, operator_ns: float) -> tuple[Floats, Floats]:
-        """Returns the time in ns, less the cost of recording operators, and the number of the sections of each code.
+        """Returns the total time in ns and the number of the sections, by code and step.
 
-        Both arrays have the shape (codes, steps). `codes` are sorted.
+        Both arrays have the shape (codes, steps). `codes` are sorted values of `code`. `operator_ns` is the cost of
+        recording an operator in ns, which is subtracted from the times.
         """
         code = np.minimum(np.searchsorted(codes, self.code), max(len(codes) - 1, 0))
         rows = np.flatnonzero((codes[code] == self.code) & (self.step >= 0)) if len(codes) else np.empty(0, np.intp)
@@ -92,9 +98,9 @@ class _Sections(Record, frozen=True, eq=False):
 def step_parts(
     recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps, logged: bool
 ) -> list[StepPart]:
-    """Returns the parts of the recorded steps whose time without the profiler is known. No piece is in two of them.
+    """Returns the parts of the recorded steps whose time without the profiler is known. No piece is in two parts.
 
-    The `pieces` are those of `thread`. If `logged` is False, the logged times of parts are not used.
+    `pieces` are the pieces of `thread`. If `logged` is False, the parts that the training process logged are not used.
     """
     parts = list(_stackless_parts(recording, thread, pieces, unprofiled))
     if not logged:
@@ -111,10 +117,10 @@ def step_parts(
 def _stackless_parts(
     recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps
 ) -> Iterator[StepPart]:
-    """Yields the parts whose time without the profiler is known from steps without stacks.
+    """Yields the parts whose time without the profiler is known from steps that were recorded without stacks.
 
-    Parts that do not run in every step are left out, as are those of short times between operators. A part that took
-    longer without stacks keeps its time.
+    Parts that do not run in every step are left out, and parts in which the time between operators is short
+    (SHORTEST_IN_COSTS). If a part took longer in the steps without stacks, its recorded time is used.
     """
     trace, stackless, costs = recording.trace, recording.trace.stackless, costs_of(recording.trace, stacks=False)
     if stackless is None or unprofiled.uneven or costs is None:
@@ -142,8 +148,11 @@ def _stackless_parts(
 
 
 def _joined(stackless: list[StepPart], logged: StepPart, pieces: HostPieces) -> list[StepPart]:
-    """Returns `stackless` parts and the `logged` one. A stackless part that lies mostly inside the logged one is left
-    out; of another one, the logged part leaves out the pieces that both have."""
+    """Returns the `stackless` parts and the `logged` part, without common pieces.
+
+    A stackless part that has at least half of its time inside the logged part is left out. From the logged part, the
+    pieces of the other stackless parts are removed.
+    """
     length = pieces.end - pieces.begin
     parts = [part for part in stackless if 2 * length[part.rows & logged.rows].sum() < length[part.rows].sum()]
     rows = logged.rows & ~np.any([part.rows for part in parts], axis=0) if parts else logged.rows
@@ -151,7 +160,7 @@ def _joined(stackless: list[StepPart], logged: StepPart, pieces: HostPieces) -> 
 
 
 def _waits(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
-    """Yields the waits for workers as one part, if the training waits for them longer without the profiler."""
+    """Yields one part with the waits for loader workers, if these waits are longer without the profiler."""
     spans, steps = _frames(recording.trace, thread, _WORKERS), recording.steps
     rows, took = spans.contains(pieces.begin), spans.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64)
     if rows.any() and took.min() > 0 and unprofiled.average(took) < unprofiled.parts.get("loader", 0.0):
@@ -161,8 +170,10 @@ def _waits(recording: Recording, thread: int, pieces: HostPieces, unprofiled: Lo
 def _logged_parts(
     recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps
 ) -> Iterator[tuple[str, StepPart]]:
-    """Yields the PARTS of the steps whose time without the profiler was logged, and is not longer than recorded, with
-    their names."""
+    """Yields pairs of a name in PARTS and the part of the steps with this name.
+
+    Only parts whose time without the profiler was logged, and is not longer than the recorded time, are yielded.
+    """
     steps = recording.steps
     for name, spans in _parts(recording, thread):
         took = spans.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64)
@@ -171,7 +182,7 @@ def _logged_parts(
 
 
 def _parts(recording: Recording, thread: int) -> Iterator[tuple[str, Spans]]:
-    """Yields the PARTS of the steps with their disjoint times on `thread`."""
+    """Yields pairs of a name in PARTS and the time of this part on `thread`. The times are disjoint."""
     trace, taken = recording.trace, EMPTY
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     updates = optimizer_time_of(trace, rows[trace.events.thread[rows] == thread], OPTIMIZER_STEP)
@@ -190,10 +201,11 @@ def _frames(trace: Trace, thread: int, pattern: re.Pattern[str]) -> Spans:
 
 
 def _pace(without: _Sections, edges: Ints, operator_ns: float, unprofiled: LoggedSteps) -> float:
-    """Returns the time of a part without the profiler / its time in steps without stacks, at most 1.
+    """Returns the factor, at most 1, from the time of a part in steps without stacks to its time without the profiler.
 
-    Steps without stacks can be slower than the cost of recording operators explains. It is not known whether operators,
-    Python or both take that time. Parts get half of it (the square root of the ratio of the steps). A choice.
+    Steps without stacks can be slower than the cost `operator_ns` of recording operators explains. It is not known
+    whether this additional time is spent in operators, in Python between operators, or in both. The parts get half of
+    it: the factor is the square root of the ratio of the step times. A choice.
     """
     operators = without.cost[without.step >= 0].sum() / without.steps
     took = float(np.median(np.diff(edges))) - operator_ns * operators
@@ -201,7 +213,10 @@ def _pace(without: _Sections, edges: Ints, operator_ns: float, unprofiled: Logge
 
 
 def _sections(operators: Events, edges: Ints) -> _Sections:
-    """Returns the sections of the steps between `edges`. `operators` are of one thread."""
+    """Returns the sections of the steps. `edges` has the start of each step and the end of the last one, in ns.
+
+    `operators` has the operators of one thread.
+    """
     count, name = len(operators), operators.name[:].astype(np.int64) + 1
     times = np.concatenate((edges, operators.start[:], operators.end[:]))
     order = np.argsort(times, kind="stable")

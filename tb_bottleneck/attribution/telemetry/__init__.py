@@ -1,1 +1,1 @@
-"""Attributes the time of telemetry windows to regimes."""
+"""Attributes the time of telemetry windows (intervals in which a monitor sampled a training) to regimes."""

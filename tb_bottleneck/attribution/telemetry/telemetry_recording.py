@@ -1,4 +1,4 @@
-"""The telemetry of one process with its derived data. For a trace, the class Recording has this role."""
+"""The telemetry of one process with the data derived from it. For a trace, the class Recording has this role."""
 
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,7 @@ class TelemetryRecording:
 
     @cached_property
     def signals(self) -> Signals:
-        """The signals of each window, such as host and device times as shares of its time."""
+        """The signals of each window, such as the host time in the loader as a share of the window's time."""
         return signals_of(self.windows)
 
     @cached_property
@@ -43,12 +43,13 @@ class TelemetryRecording:
 
     @cached_property
     def excess(self) -> Excess:
-        """The irregular steps, and the time by which they exceed the usual steps."""
+        """The irregular steps, and for each the time by which it exceeds the usual step."""
         return excess_of(self.windows)
 
     @cached_property
     def account(self) -> Account:
-        """The account of the judged time. The times of the regimes are whole ns, and sum to the judged time."""
+        """The time of all windows together by regime. The times of the regimes are whole ns and sum to the time of the
+        windows."""
         window = int(np.nansum(self.signals.weight)) or 1
         ns = {regime: int(share * window) for regime, share in self.accounts.whole().items()}
         ns[Regime.UNEXPLAINED] += window - sum(ns.values())
@@ -62,7 +63,7 @@ class TelemetryRecording:
 
     @property
     def idle_missing(self) -> str:
-        """A text that says why the device's idle time is not known."""
+        """A text for the user that says why the device's idle time is not known."""
         if self.on_device:
             return "neither gpu_utilisation nor device_busy was recorded"
         missing = [name for name in ("loader_wait", *PHASES) if isinstance(self.per_step(name, "ns"), Missing)]
@@ -70,7 +71,7 @@ class TelemetryRecording:
 
     @property
     def steps(self) -> range:
-        """The indices of the judged steps."""
+        """The indices of the steps in the windows, from 0."""
         return range(int(self.windows.steps.sum()))
 
     def mean(self, values: Floats, unit: str, missing: str, per: str = "") -> Measure | Missing:
@@ -85,7 +86,7 @@ class TelemetryRecording:
         return Measure(mean, unit, per, int(counts.sum()), EVIDENCE_SOURCE)
 
     def of_series(self, name: str, unit: str, of_device: bool = False) -> Measure | Missing:
-        """Returns the mean of the series `name` over the judged time, or Missing if it was not recorded.
+        """Returns the mean of the time series `name` over all windows, or Missing if the series was not recorded.
 
         If `of_device` is True, the series of the device is used. `unit` is as in Measure.
         """
@@ -94,7 +95,7 @@ class TelemetryRecording:
     def while_starved(self, values: Floats, unit: str, missing: str) -> Measure | Missing:
         """Returns the mean of `values`, weighted by the time in each window in which the device waited for input.
 
-        If the device never waited for input, returns `mean` of the same arguments.
+        If the device never waited for input, returns the result of `mean`. The arguments are those of `mean`.
         """
         starved = self.signals.weight * self.accounts.shares[Regime.INPUT]
         counts = ~np.isnan(values) & (starved > 0)
@@ -104,7 +105,7 @@ class TelemetryRecording:
         return Measure(mean, unit, "", int(counts.sum()), EVIDENCE_SOURCE)
 
     def per_step(self, column: str, unit: str) -> Measure | Missing:
-        """Returns the mean of the step column `column` per judged step, or Missing if it was not recorded.
+        """Returns the mean per step of the step column `column`, or Missing if the column was not recorded.
 
         `unit` is as in Measure.
         """
@@ -121,6 +122,6 @@ class TelemetryRecording:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
     def why_missing(self, name: str) -> str:
-        """Returns a text that says that the signal `name` is missing, with the monitor's reason if it recorded one."""
+        """Returns a text that says that the signal `name` is missing, with the reason if the monitor recorded one."""
         explanation = next((u.because for u in self.telemetry.context.unsupported if u.name == name and u.because), "")
         return f"{name} was not recorded" + (f" ({explanation.rstrip('.')[:200]})" if explanation else "")

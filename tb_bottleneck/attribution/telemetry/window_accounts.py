@@ -1,6 +1,7 @@
 """The account of each window of telemetry, and what limits the work of the device in that window.
 
-In the account of a window, each share has one owner, and what cannot be assigned is unexplained:
+The account of a window is the share of each regime in the time of the window. Shares that cannot be assigned belong to
+`unexplained`:
 
     1 = busy ┬ other tenants ─▶ unexplained
              └ own work ──────▶ memory, compute, underfilled by the device's counters; else unexplained
@@ -11,7 +12,8 @@ In the account of a window, each share has one owner, and what cannot be assigne
              └ inside them ────────▶ allocator if allocations repeat; launch if nothing waits and every phase is
                                      timed; otherwise unexplained
 
-Host times are limited to the remaining idle time: a wait while the device is busy costs nothing.
+The host regimes get time in this order, and at most the idle time that remains: a wait of the host while the device is
+busy costs nothing.
 """
 
 from dataclasses import dataclass
@@ -33,23 +35,24 @@ MEMORY_ACCESSED = 0.70  # the driver's memory activity is a share of time, not o
 POWER_OF_ARITHMETIC = 0.80  # share of the power limit; streaming kernels stay below it
 POWER_OF_LITTLE_WORK = 0.45  # a device that is always busy with less power than this runs small kernels
 MOSTLY_BUSY = 0.50
-# Pageable copies reach a third to a fifth of the link's bandwidth, so the traffic bounds the time of copies only up to
-# this factor.
+# Copies of pageable memory reach a third to a fifth of the link's bandwidth. So copies take at most this many times as
+# long as the traffic needs at full bandwidth.
 SLOWEST_COPY = 5.0
 
 
 @dataclass(frozen=True)
 class DeviceBounds:
-    """Estimates of what limits the device's work, and of how long its link was busy, with one value per window."""
+    """Estimates of what limits the device's work, and of how long its link to the host copies. One value per window."""
 
     split: dict[Regime, Floats]
-    """For each regime, its share of the device's own work. The shares of a window sum to at most 1; to 0 if unknown."""
+    """For each regime, the share of the device's work for this process that the regime owns. The shares of a window sum
+    to at most 1, and to 0 if what limits the work is unknown."""
 
     copying: Floats
     """Upper bound of the share of the time in which the link copies; NaN if unknown."""
 
     counters: bool
-    """True if the split is based on the profiling counters."""
+    """True if `split` is based on the profiling counters of the device."""
 
 
 def bounds_of(windows: Windows, signals: Signals) -> DeviceBounds:
@@ -69,9 +72,11 @@ def bounds_of(windows: Windows, signals: Signals) -> DeviceBounds:
 def _by_counters(dram: Floats, arithmetic: Floats, filled: Floats, signals: Signals) -> dict[Regime, Floats]:
     """Returns for each regime its share of the device's work, per window.
 
-    The share of the time at a roof is the counter, divided by the value that kernels at that roof reach. If the
-    multiprocessors have work for longer than both, slow kernels run in the rest of that time, which is divided in the
-    same ratio. All other work is underfilled.
+    `dram` and `arithmetic` are the utilisation (0 to 1) of the memory bandwidth and of the arithmetic units. `filled`
+    is the share of the time in which the multiprocessors have work. The shares of `memory` and `compute` are `dram` and
+    `arithmetic`, divided by the utilisation that the best kernels reach. If `filled` is larger than the sum of both,
+    slow kernels run in the remaining filled time, and this time is divided in the same ratio. All other work is
+    `underfilled`.
     """
     busy = np.fmax(np.fmin(signals.span, signals.utilisation), 1e-3)
     memory, compute = dram / BANDWIDTH_REACHED / busy, arithmetic / ARITHMETIC_REACHED / busy
@@ -107,16 +112,20 @@ def _copying(windows: Windows) -> Floats:
 
 
 def link_bandwidth(generation: Floats, lanes: Floats) -> Floats:
-    """Returns the bandwidth of PCIe links in one direction, in bytes/s; NaN where an argument is NaN or the generation
-    is unknown."""
+    """Returns the bandwidth in one direction of PCIe links with these generations and numbers of lanes, in bytes/s.
+
+    NaN where an argument is NaN or the generation is unknown.
+    """
     rates = lane_rates()
     lane = np.array([rates.get(int(g), np.nan) if g == g else np.nan for g in np.round(generation).tolist()])
     return np.asarray(lane * GIGA * np.round(lanes))
 
 
-# Once every two steps: between rarer waits (a loss that is logged), the host runs ahead.
+# Waits of the host for the device per step. With fewer waits, such as for a loss that is logged every few steps, the
+# host runs ahead of the device.
 OFTEN_WAITING = 0.5
-# After warm-up, the caching allocator makes no driver calls (pytorch docs, notes on CUDA memory management).
+# Memory blocks allocated from or freed to the driver per step. After warm-up, the caching allocator makes no driver
+# calls (pytorch docs, notes on CUDA memory management).
 CHURNING_ALLOCATIONS = 1.0
 
 
@@ -133,10 +142,11 @@ class Accounts:
     """Share of the time in which the device is idle; NaN if unknown."""
 
     ambiguous: Floats
-    """Idle share inside the step due to waits, launches or Python. Only a trace can tell these three apart."""
+    """Share of the time in which the device is idle because of waits, launches or Python inside the phases of a step.
+    Only a trace can tell these three causes apart."""
 
     at_work: Floats
-    """Share in which the device works for this process, and no signal shows what limits it."""
+    """Share of the time in which the device works for this process and no signal shows what limits the device."""
 
     def whole(self) -> dict[Regime, float]:
         """Returns for each regime the weighted mean of its share over all windows. The shares sum to 1."""
@@ -183,9 +193,10 @@ def accounts_of(signals: Signals, bounds: DeviceBounds, on_device: bool) -> Acco
 
 
 def _busy_cpu(signals: Signals) -> Floats:
-    """Returns the busy share of the CPU: the time of the phases, or, if a phase is unknown, all time without waits.
+    """Returns the busy share of the CPU in each window.
 
-    The time of the phases is limited to the time without interruptions, as garbage may be collected inside a phase.
+    It is the share of the phases, at most the time without loader, copies and interruptions, because garbage may be
+    collected inside a phase. If a phase is unknown, it is all time without loader, copies and interruptions.
     """
     waiting = np.nan_to_num(signals.transfer) + signals.interrupted
     rest = np.clip(1.0 - signals.loader - waiting, 0.0, 1.0)
@@ -194,9 +205,8 @@ def _busy_cpu(signals: Signals) -> Floats:
 
 
 def busy_of(signals: Signals) -> Floats:
-    """Returns the busy share of the device per window: the smaller of `span` and `utilisation`. If only one of them is
-    known, returns that one.
+    """Returns the busy share of the device in each window: the smaller one of the signals `span` and `utilisation`.
 
-    NaN if both are unknown.
+    If only one of the two signals is known, returns it; if none is known, NaN.
     """
     return np.asarray(np.fmin(signals.span, signals.utilisation))

@@ -8,16 +8,19 @@ from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.windows import Windows
 
-# A step that is this many times as long as its neighbours is irregular: a checkpoint, an evaluation, a collection.
+# A step that is more than this many times as long as the median step of its window is irregular: it contains a
+# checkpoint, an evaluation or a garbage collection.
 OFF_CADENCE = 3.0
 # Fewer steps than this give no median to compare outliers with.
 MIN_STEPS_OF_MEDIAN = 5
 
-# Every k-th step is interrupted if such steps take at least this many times as long as the others, with the same work:
-# their phases, or the device's span, are longer by SAME_WORK at most. A median hides them if k is 2.
+# Every k-th step is interrupted if it takes at least RECURRING times as long as the other steps, although it does the
+# same work: the time of its phases, or the device's span, is at most SAME_WORK times as long. OFF_CADENCE does not find
+# these steps if k is 2, because half of the steps are long and raise the median.
 RECURRING = 2.0
 SAME_WORK = 1.25
-# The share of their distances that has to be the usual one. Steps that are long by chance, half of them, reach 0.5.
+# The distance between consecutive long steps, in steps, must be equal to the median distance in at least this share of
+# the cases. If half of the steps are long by chance, the share is about 0.5.
 STEADY_DISTANCES = 0.8
 
 PHASES = ("forward", "backward", "optimizer")
@@ -27,7 +30,7 @@ INTERRUPTIONS = ("checkpoint", "logging", "garbage_collection", "evaluation")
 
 @dataclass(frozen=True)
 class Signals:
-    """Signals with one number per window. Times are shares of `weight`, except `weight` itself."""
+    """Signals with one number per window. Times are given as shares (0 to 1) of `weight`, which is in ns."""
 
     weight: Floats
     """Time of the window's steps in ns; without steps, the length of the window."""
@@ -35,7 +38,7 @@ class Signals:
     loader: Floats
     transfer: Floats
     phases: Floats
-    """Host time in forward, backward and optimizer."""
+    """Host time in the phases of a step: forward, backward and optimizer."""
 
     outside: Floats
     """Host time outside loader, copies and phases; NaN if a phase is unknown, because this time may be part of it."""
@@ -56,7 +59,7 @@ class Signals:
     """Number of waits of the host for the device, per step."""
 
     allocations: Floats
-    """Number of blocks that are allocated from the driver, plus number of blocks that are freed, per step."""
+    """Number of memory blocks allocated from the driver, plus number of blocks freed to the driver, per step."""
 
 
 def signals_of(windows: Windows) -> Signals:
@@ -95,9 +98,9 @@ def signals_of(windows: Windows) -> Signals:
 
 @dataclass(frozen=True)
 class Excess:
-    """Irregular steps. `number` has their step numbers, `ns` the time in ns by which each exceeds the usual step.
+    """Irregular steps. `number` has the step number of each, and `ns` the time by which it exceeds the usual step.
 
-    `by_window` is the sum of this time in each window, in ns.
+    `by_window` has the sum of these times in each window, in ns.
     """
 
     by_window: Floats
@@ -106,11 +109,11 @@ class Excess:
 
 
 def excess_of(windows: Windows) -> Excess:
-    """Returns the steps that are more than OFF_CADENCE times as long as the median of their window.
+    """Returns the irregular steps: those that are more than OFF_CADENCE times as long as the median step of the window.
 
-    Loader time and recorded interruptions are not part of the length of a step. Every k-th step also counts if it is
-    RECURRING times as long as the others and does the same work. Time in which the device works is not excess. If the
-    CPU is the device, the time of the phases is its work.
+    The length of a step is taken without loader time and recorded interruptions. If every k-th step is RECURRING times
+    as long as the others and does the same work, these steps are irregular, too. Time in which the device works is not
+    excess. If the CPU is the device, the time of the phases is the time in which it works.
     """
     number, longest, mean = windows.highest("wall")
     _, waited, waited_mean = windows.highest("loader_wait")
@@ -130,9 +133,10 @@ def excess_of(windows: Windows) -> Excess:
 
 
 def _recurring(number: Times, rest: Floats, busy: Floats) -> tuple[Bools, float]:
-    """Returns a mask of the long steps and the usual time of the others in ns, if every k-th step is long.
+    """Returns a mask of the long steps and the median time of the other steps in ns, if every k-th step is long.
 
-    Otherwise, the mask is all False, and the time is 0.
+    Otherwise, the mask is all False, and the time is 0. The arguments have one element per step: `number` is the step
+    number, `rest` the length without loader time and recorded interruptions, `busy` the time of the device's work (ns).
     """
     none = np.zeros(len(rest), bool), 0.0
     if len(rest) < 2 * MIN_STEPS_OF_MEDIAN:
@@ -150,7 +154,10 @@ def _recurring(number: Times, rest: Floats, busy: Floats) -> tuple[Bools, float]
 
 
 def _usual(values: Floats, windows: Windows) -> Floats:
-    """Returns for each row of steps the median of its window, or of the whole run if the window has few rows."""
+    """Returns for each row of steps the median of `values` in its window, or in all windows if its window has few rows.
+
+    A row stands for the steps that the monitor counted together; `values` has one element per row.
+    """
     if not len(values):
         return values
     counts = windows.counts_of_steps
@@ -163,6 +170,6 @@ def _usual(values: Floats, windows: Windows) -> Floats:
 
 
 def _sum_of_known(parts: list[Floats]) -> Floats:
-    """Returns for each window the sum of the known values; NaN if no value is known."""
+    """Returns for each window the sum of its known values in `parts`; NaN if no value is known."""
     table = np.array(parts)
     return np.where(np.isnan(table).all(axis=0), np.nan, np.nansum(table, axis=0))
