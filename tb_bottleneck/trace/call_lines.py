@@ -1,6 +1,7 @@
-"""The lines of the calls that the user's program makes, from the key that the monitor adds to a trace.
+"""Reads the source lines from which the user's program calls functions. The monitor adds these lines to a trace.
 
-monitor/capture/call_lines.py, which writes the key, describes the form of the value. The value is untrusted.
+The lines are the value of the top-level key KEY. monitor/capture/call_lines.py writes this value and describes its
+form. The value is untrusted.
 """
 
 import base64
@@ -24,37 +25,39 @@ _VERSION = 1
 
 
 class CallLines(Record, frozen=True, eq=False):
-    """The source lines from which the program calls Python functions: one entry per known Python event."""
+    """The source lines from which the program calls Python functions.
+
+    `row` and `line` have one element per Python event whose line is known.
+    """
 
     row: Rows
-    """Rows of the event table, ascending."""
+    """Rows of the event table, ascending. Each is the event of a called function."""
 
     line: Ints
 
     complete: bool
-    """False if lines of later calls are missing."""
+    """False if the monitor left out the lines of later calls, because these took too much time or space."""
 
     files: Mapping[str, tuple[int, int]]
-    """File name, as in frames, to the file's size in bytes and time of modification in ns since 1970."""
+    """Maps the name of a file, as in frames, to its size in bytes and its time of modification in ns since 1970."""
 
     def __len__(self) -> int:
         return len(self.row)
 
     def of(self, rows: Rows | Ints) -> Ints:
-        """Returns the line for each of `rows`, which are rows of the event table; 0 for an unknown line or row -1."""
+        """Returns the line for each element of `rows` (rows of the event table, or -1); 0 if the line is unknown."""
         if not len(self):
             return np.zeros(len(rows), np.int64)
         at = np.minimum(np.searchsorted(self.row, rows), len(self) - 1)
         return np.where(self.row[at] == rows, self.line[at], 0)
 
     samples: Mapping[tuple[str, str], Sequence[tuple[int, int, int]]]
-    """(file, function) to tuples of the function's first line, a sampled line, and the number of samples of that line.
-    """
+    """Maps (file, function) to tuples: first line of the function, a sampled line, number of samples of this line."""
 
     def samples_of(self, file: str, function: str, first: int) -> dict[int, int]:
         """Returns a dict from line to number of samples, for the lines of the function that begins at line `first`.
 
-        If `first` is 0, functions with this name that begin at any line of the file count. Empty without samples.
+        If `first` is 0, all functions of the file with this name count. The dict is empty if there are no samples.
         """
         rows = self.samples.get((file, function), ())
         return {line: count for begin, line, count in rows if first in (0, begin)}
@@ -66,7 +69,7 @@ NO_LINES = CallLines(np.empty(0, np.intp), np.empty(0, np.int64), True, {}, {})
 def read_call_lines(raw: object, base_time_ns: int, events: Events) -> CallLines:
     """Returns the lines in `raw`, the value of the key KEY; NO_LINES if `raw` does not have the expected form.
 
-    `base_time_ns` is the start of the recording's own clock, in ns since 1970.
+    `base_time_ns` is the time, in ns since 1970, at which the clock of the recording is 0.
     """
     if not isinstance(raw, dict) or raw.get("version") != _VERSION:
         return NO_LINES
@@ -109,7 +112,7 @@ def _samples(raw: object) -> dict[tuple[str, str], list[tuple[int, int, int]]]:
 
 
 def _unpacked(text: object, count: int, form: str) -> Any:
-    """Returns the numbers in a compressed base64 text; None if they are not exactly `count` of the dtype `form`."""
+    """Returns the numbers in `text` (zlib data in base64); None unless it has `count` numbers of the dtype `form`."""
     size = count * np.dtype(form).itemsize
     if not isinstance(text, str):
         return None

@@ -1,9 +1,9 @@
 """Decodes mangled C++ names of kernels.
 
 CUPTI leaves long names mangled, and Kineto on Windows leaves all names mangled. Reference: Itanium C++ ABI, 5.1
-(External names), https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. Substitutions (`S0_`) are not expanded:
-they repeat what the name already contains, and a hostile name could grow exponentially. The result is for display and
-for pattern matching; it is not the exact declaration.
+(External names), https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling. Substitutions such as `S0_` repeat an
+earlier part of the name. They are left out, because a malicious name could grow exponentially. The result is for
+display and for pattern matching; it is not the exact declaration.
 """
 
 import re
@@ -42,11 +42,11 @@ _ANONYMOUS = "(anonymous namespace)"
 
 
 class _UnknownError(Exception):
-    """Raised if a name ends early, or has a construct that names of kernels do not have."""
+    """Raised if a name ends early, or has a construct that this parser does not know."""
 
 
 def demangled(name: str) -> str:
-    """Returns the name of the function with its template arguments, or `name` if it is not a mangled name.
+    """Returns the decoded name of the function with its template arguments, or `name` itself if it is not mangled.
 
     If `name` was cut off or cannot be decoded to its end, returns the decoded part, followed by "...".
     """
@@ -62,7 +62,7 @@ def demangled(name: str) -> str:
 
 
 class _Parser:
-    """A recursive-descent parser that appends the decoded text to `parts`."""
+    """A recursive-descent parser. The methods read `text` from position `at` on and append decoded text to `parts`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -110,8 +110,10 @@ class _Parser:
             self._match(_NUMBER)
 
     def _joined(self, part: Callable[[], None]) -> None:
-        """Decodes the parts of a nested name up to its E by calling `part` for each; puts "::" between the parts that
-        have a text."""
+        """Decodes the components of a nested name up to the closing `E`, and puts "::" between components with a text.
+
+        `part` decodes one component.
+        """
         first = len(self.parts)
         while not self._taken("E"):
             before = len(self.parts)
@@ -125,7 +127,7 @@ class _Parser:
                 self.parts.pop()
 
     def _prefix_part(self) -> None:
-        """Decodes one part of a nested name."""
+        """Decodes one component of a nested name, such as a namespace."""
         letter = self.text[self.at]
         if letter.isdigit() or letter == "L":
             self.at += letter == "L"
@@ -184,7 +186,7 @@ class _Parser:
         self._match(_SEQUENCE)
 
     def _arguments(self) -> None:
-        """Decodes the arguments of a template. Those that have no text, as substitutions do, are left out."""
+        """Decodes the arguments of a template. Arguments without a text, such as substitutions, are left out."""
         self.parts.append("<")
         self._listed(self._argument)
         self.parts.append(">")

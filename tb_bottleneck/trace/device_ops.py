@@ -1,7 +1,8 @@
-"""The table of device operations, linked to the calls that launched them, and the kind of work of each operation.
+"""The table of device operations: kernels, copies and fills, each with its kind of work and the call that launched it.
 
-The link is `correlation`, never gpu_user_annotation: a gpu_user_annotation covers only the operations that the
-annotation's own thread launched, but another thread launches the backward pass.
+An operation is linked to the launching call by the argument `correlation`, never by gpu_user_annotation. A
+gpu_user_annotation covers only operations launched by the thread of the annotation, but another thread launches the
+backward pass.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 
 class Work(IntEnum):
-    """The kind of work of a device operation. knowledge/kernels.toml uses the first four words."""
+    """The kind of work of a device operation. knowledge/kernels.toml uses the first four names, in lower case."""
 
     UNKNOWN = 0
     CONTRACTION = 1
@@ -32,7 +33,7 @@ class Work(IntEnum):
 
 
 COMPUTE_KERNELS = (Work.CONTRACTION, Work.STREAMING, Work.UNKNOWN)
-"""The work of kernels that compute: all but collectives and copies."""
+"""The kinds of work of kernels that compute: all kernels except collectives."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,17 +54,17 @@ class DeviceOps(Table):
     call: Ints = column("row of calls", "the launching call; valid only if launched")
 
     def issued(self, calls: Calls) -> Ints:
-        """Returns for each operation the start of the call that launched it, in ns. If that call is not recorded,
-        returns the operation's own start.
+        """Returns for each operation the start of the launching call in ns, or of the operation if the call is unknown.
 
-        `calls` must be the table that the column `call` refers to."""
+        `calls` must be the table that the column `call` refers to.
+        """
         return np.where(self.launched, calls.start[self.call], self.start) if len(calls) else self.start
 
     def left_over(self) -> Bools:
-        """Returns a mask of the operations that were launched before the recording started.
+        """Returns a mask of the operations: True if the operation was launched before the recording started.
 
-        Such an operation has no recorded call, and runs before the first operation of its stream that has one. A
-        stream keeps the order of its launches.
+        The launching call of this operation is not recorded, and the operation starts before all operations on the same
+        stream whose call is recorded: a stream runs operations in the order of their launches.
         """
         queue = self.queue[:]
         first = np.full(int(queue.max(initial=0)) + 1, np.iinfo(np.int64).min)
@@ -73,8 +74,10 @@ class DeviceOps(Table):
 
 
 def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> DeviceOps:
-    """Returns the kernels, copies and fills of all devices. `names` are the interned names of `events`, `calls` the
-    host's calls."""
+    """Returns the kernels, copies and fills of all devices.
+
+    `names` are the interned names of `events`. `calls` are the runtime and driver calls of the host.
+    """
     on_device = np.zeros(len(Kind), np.bool_)
     on_device[list(DEVICE_KINDS)] = True
     rows = events.take(np.flatnonzero(look_up(on_device, events.kind)))
@@ -96,10 +99,9 @@ def device_ops_of(events: Events, names: tuple[str, ...], calls: Calls) -> Devic
 
 
 def _launches(correlation: Ints, calls: Calls) -> tuple[Bools, Ints]:
-    """Returns two arrays with an entry per correlation id: True if a call has this id, and the row of that call
-    (undefined if there is none).
+    """Returns two arrays with an element per id in `correlation`: True if a call has this id, and the row of this call.
 
-    Several operations of one graph launch have the same id.
+    The row is undefined if no call has the id. Operations that one graph launch starts all have the same id.
     """
     if not len(calls):
         return np.zeros(len(correlation), np.bool_), np.zeros(len(correlation), np.int64)
@@ -124,7 +126,7 @@ def _work(rows: Events, names: tuple[str, ...]) -> Ints:
 
 
 def _copy_direction(name: str) -> Work:
-    """Returns the kind of work of a copy by its name, such as "Memcpy HtoD (Pageable -> Device)"."""
+    """Returns the kind of work of a copy with this name, such as "Memcpy HtoD (Pageable -> Device)"."""
     if "DtoH" in name:
         return Work.DOWNLOAD
     if "HtoD" in name or "HtoH" in name:
@@ -138,7 +140,10 @@ _TORCHS_OWN = "aten::"
 
 
 def work_of_operator(name: str) -> Work:
-    """Returns the kind of work of the operator `name`. If it is not listed: STREAMING for aten, UNKNOWN for others."""
+    """Returns the kind of work of the operator `name`, as listed in knowledge/operators.toml.
+
+    For an operator that is not listed, returns STREAMING if its name begins with "aten::", otherwise UNKNOWN.
+    """
     kind = first_match(operator_patterns(), name)
     if kind is not None:
         return WORK_OF[kind]
@@ -148,8 +153,9 @@ def work_of_operator(name: str) -> Work:
 def work_from_operators(work: Ints, launched: Bools, operator: Ints, names: tuple[str, ...]) -> Ints:
     """Returns a copy of `work` in which UNKNOWN entries are replaced by the kind of work of the launching operator.
 
-    `work`, `launched` and `operator` have one entry per device operation. `launched` is True if the launching operator
-    was recorded; `operator` is the row of that operator's name in `names`, and valid only there.
+    `work`, `launched` and `operator` have one element per device operation. `launched` is True if the operator that
+    launched the operation was recorded. `operator` is the row of this operator's name in `names`; it is valid only if
+    `launched` is True.
     """
     unknown = np.flatnonzero(launched & (work == Work.UNKNOWN))
     first, which = distinct_rows(operator[unknown])

@@ -1,4 +1,4 @@
-"""The event table, and the builder that makes the table from the batches of the reader."""
+"""The table of a trace's events, and the builder that makes this table from batches of events in a file."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -22,17 +22,18 @@ from tb_bottleneck.trace.columns.packed_column import SumColumn, packed
 from tb_bottleneck.trace.columns.scanned_events import ScannedColumns
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 
-# Longer than any recording. Kineto writes such durations on overflow; HolisticTraceAnalysis treats them the same way.
+# Longer than any recording. Kineto writes longer durations if a number overflows. HolisticTraceAnalysis ignores them,
+# too.
 MAX_DURATION_US = 7 * 24 * 3600 * 1e6
 # A trace has a few thousand threads and streams; a file with more names than this is malicious.
 MAX_THREAD_NAMES = 1_000_000
-# Rows that are concatenated and narrowed at once.
+# Number of rows that are concatenated and converted to smaller integers at once.
 PART = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Events(Table):
-    """Complete events ("X"), sorted by start, then longest first, then file order."""
+    """The complete events of a trace (phase "X"), sorted by start, then longest first, then in file order."""
 
     start: Ints = column("ns", "start, on the recording's own clock")
     duration: Ints = column("ns", "time taken; never negative")
@@ -56,12 +57,15 @@ class Events(Table):
 
     @property
     def end(self) -> Ints:
-        """Column of `start + duration`, in ns. An entry is computed when it is read."""
+        """The column `start + duration`, in ns. An element is computed when it is read."""
         return cast("Ints", SumColumn(self.start, self.duration))
 
 
 class EventsBuilder:
-    """Builds the event table from batches of the reader. `lost` counts unusable events by reason."""
+    """Builds the event table, and the tables of other events, from batches of events.
+
+    `lost` maps a reason to the number of events that are left out for this reason.
+    """
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
@@ -78,7 +82,7 @@ class EventsBuilder:
         self._fresh_rows = 0
 
     def add(self, batch: Batch) -> None:
-        """Adds the complete events, memory events, counters, thread names, and flows that are dependencies."""
+        """Adds the events in `batch`: complete events, memory events, counters, thread names and dependencies."""
         if isinstance(batch, Scanned):
             self._memory.add_scanned(batch)
             self._add_columns(self._scanned_columns(batch))
@@ -92,7 +96,7 @@ class EventsBuilder:
 
     @property
     def categories(self) -> Callable[[], Categories]:
-        """Function that returns the known categories, and which arguments the native scanner reads for each."""
+        """A function that returns the known categories of events, and for each the arguments that the scanner reads."""
         return self._scanned.categories
 
     def _add_columns(self, columns: dict[str, Ints]) -> None:
@@ -103,7 +107,7 @@ class EventsBuilder:
             self._join_fresh()
 
     def build(self) -> Events:
-        """Returns the event table of all batches. Can be called once: it removes the columns from the builder."""
+        """Returns the event table of all batches. Call it only once, because it frees the columns of the builder."""
         self._join_fresh()
         duration = self._joined("duration")
         order, start = _order(self._joined("start"), duration)
@@ -133,25 +137,28 @@ class EventsBuilder:
     def counters(self) -> tuple[Counters, tuple[str, ...]]:
         """Returns the samples of the hardware counters of all devices, and the names of the counters.
 
-        Adds the lost samples to `lost`, so call this method once.
+        Call this method only once: each call adds the number of lost samples to `lost`.
         """
         self.lost += self._counters.lost
         return self._counters.build(), self._counters.names()
 
     def memory(self) -> MemoryEvents:
-        """Returns the table of allocations and frees. Adds the lost ones to `lost`, so call this method once."""
+        """Returns the table of allocations and frees. Call it only once: each call adds the lost events to `lost`."""
         memory = self._memory.build(self._labels.thread)
         self.lost += self._memory.lost
         return memory
 
     def flows(self) -> Flows:
-        """Returns the recorded dependencies between operations. Adds the lost ones to `lost`, so call this method
-        once."""
+        """Returns the recorded dependencies between device operations.
+
+        Call this method only once: each call adds the number of lost dependencies to `lost`.
+        """
         self.lost += self._flows.lost
         return self._flows.build()
 
     def _join_fresh(self) -> None:
-        """Concatenates small parts: narrow() takes as long for hundreds of rows as for thousands."""
+        """Concatenates the columns of recent batches, because narrow() takes as long for hundreds of rows as for
+        thousands."""
         for name, parts in self._fresh.items():
             self._parts[name].append(narrow(np.concatenate(parts)))
         self._fresh.clear()
@@ -227,9 +234,9 @@ class EventsBuilder:
 
 
 def _order(start: Ints, duration: Ints) -> tuple[Rows, Ints]:
-    """Returns the rows sorted by start, then longest first, then file order; and the starts in this order.
+    """Returns two arrays: the rows sorted by start, then longest first, then in file order; and the sorted starts.
 
-    Only rows with equal starts are sorted twice.
+    Rows are first sorted by start. Then only rows with equal starts are sorted again, by duration.
     """
     order = np.argsort(start, kind="stable")
     starts = start[order]

@@ -1,9 +1,9 @@
 """Links operators of the backward pass to the forward operators that they belong to.
 
-Autograd runs the backward pass from its own code, often on a separate thread, so no Python frame encloses the backward
-pass. A backward operator has the sequence number of its forward operator. The profiler's own links use this number too
-(pytorch torch/csrc/profiler/util.cpp; kineto generateForwardBackwardLinks: if several operators have it, the last one
-counts).
+The engine of autograd runs the backward pass, often on a separate thread, so no Python frame of the program encloses
+the backward pass. Operators are linked by sequence number instead: a backward operator has the same number as its
+forward operator. The profiler uses this number, too, to draw links (pytorch torch/csrc/profiler/util.cpp; kineto
+generateForwardBackwardLinks: if several forward operators have the number, the last one counts).
 """
 
 import re
@@ -33,7 +33,7 @@ class ForwardLinks(Record, frozen=True, eq=False):
 
 
 def forward_links(trace: Trace) -> ForwardLinks:
-    """Returns what `linked_forward` needs: the forward and backward operators of `trace` with sequence numbers."""
+    """Returns the forward and backward operators of `trace` that have sequence numbers, for `linked_forward`."""
     events = trace.events
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[events.sequence[rows] > 0]
@@ -46,9 +46,9 @@ def forward_links(trace: Trace) -> ForwardLinks:
 
 
 def is_autograd_node(trace: Trace) -> Bools:
-    """Returns a mask of the events that are nodes of the backward pass, as autograd's engine runs them.
+    """Returns a mask of the events: True for the nodes of the backward pass that the engine of autograd runs.
 
-    torch before 1.10 did not record the engine; if no event of the engine exists, nodes are found by their own names.
+    torch before 1.10 does not record events of the engine. If there are none, nodes are found by their own names.
     """
     rows, names = trace.rows(Kind.CPU_OP), trace.events.name
     root = name_matches(trace.names, names[rows], lambda name: name.startswith(BACKWARD))
@@ -64,10 +64,10 @@ def _is_plain_node(name: str) -> bool:
 
 
 def linked_forward(trace: Trace, links: ForwardLinks, threads: Ints, times: Ints) -> tuple[Ints, Ints]:
-    """Returns, for each pair of `threads` and `times`, the running backward operator and its forward operator.
+    """Returns the backward operator that runs on threads[i] at times[i] (ns), and its forward operator, for each i.
 
-    Both are rows of the event table, or -1 if there is none. The forward operator is the last operator with the same
-    sequence number; the result is -1 if that operator did not begin before the time. `times` is in ns.
+    Both results are arrays of event rows, or -1 if there is no operator. The forward operator is the last operator of
+    the forward pass with the same sequence number. It is -1 if this operator does not begin before times[i].
     """
     events = trace.events
     backward, forward = np.full(len(times), -1, np.int64), np.full(len(times), -1, np.int64)

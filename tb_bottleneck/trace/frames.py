@@ -1,8 +1,7 @@
-"""Names of recorded Python frames and modules: to whom a frame belongs, and whether its line is the first line of the
-function.
+"""Reads the names of recorded Python frames (calls of functions): who owns a frame, and what its line number means.
 
-The profiler names a frame `file.py(line): function`. The profiler removes the import path of the training process from
-the file's path, so files of the program and of installed packages both start with the name of a module or a package.
+The profiler names a frame `file.py(line): function`. It removes the import path of the training process from the path
+of the file, so files of the program and of installed packages both start with the name of a module or a package.
 """
 
 import re
@@ -25,7 +24,7 @@ _NUMBER = re.compile(r"(?<=[_.])\d+(?=$|\.|\s)")
 def module_name(name: str) -> str:
     """Returns the name of a model's module without the prefix `nn.Module: `.
 
-    The profiler's names look like `Linear_3`, the names in the monitor's marks like `encoder.layers.3`.
+    Names that the profiler records look like `Linear_3`. Names that the monitor records look like `encoder.layers.3`.
     """
     return name.removeprefix(MODULE)
 
@@ -54,7 +53,7 @@ _FRAME = re.compile(r"^(.+)\((\d{1,9})\): (.+)$", re.DOTALL)
 class FrameOwner(Enum):
     """Owners of frames: the user, an installed package, torch, or Python itself.
 
-    NONE: the row is not a Python function in a file, but a built-in function or a module of a model.
+    NONE means that the name is not that of a Python function in a file, but of a built-in function or a model's module.
     """
 
     USER = "user"
@@ -66,7 +65,7 @@ class FrameOwner(Enum):
 
 @lru_cache(maxsize=100_000)
 def frame_owner(frame: str) -> FrameOwner:
-    """Returns the owner of the frame with the name `frame`, judged by its path."""
+    """Returns the owner of the frame with the name `frame`. The path of the file decides the owner."""
     if ".py(" not in frame or frame.startswith("<"):
         return FrameOwner.NONE
     path = frame.replace("\\", "/")
@@ -88,12 +87,12 @@ def is_user_frame(frame: str) -> bool:
 
 
 def is_own_frame(frame: str) -> bool:
-    """Returns True if the frame belongs to this package, such as a hook of the monitor around a call of the program."""
+    """Returns True if the function of the frame is in this package, such as a hook of the monitor."""
     return frame_owner(frame) is FrameOwner.PACKAGE and _OWN.search(frame.replace("\\", "/")) is not None
 
 
 def short_frame(frame: str) -> str:
-    """Returns the name without the object's address and the names of pybind11's internal classes.
+    """Returns the name `frame` without addresses of objects and without names of internal classes of pybind11.
 
     `<built-in method item of Tensor object at 0x7f00>` becomes `<built-in method item of Tensor object>`.
     """
@@ -101,34 +100,34 @@ def short_frame(frame: str) -> str:
 
 
 def frame_parts(frame: str) -> tuple[str, int, str]:
-    """Returns (file, line, function) of a frame, or ("", 0, frame) if the name does not have the form of a frame.
+    """Returns (file, line, function) of a frame, or ("", 0, frame) if `frame` is not `file.py(line): function`.
 
-    The line is the first line of the function. For functions that already ran when the recording began, the line is
-    not meaningful (see `already_running_frames`).
+    The line is the first line of the function. But if the function already ran when the recording began, it is the line
+    that ran at this time (see `already_running_frames`).
     """
     parts = _FRAME.match(frame)
     return (parts[1], int(parts[2]), parts[3]) if parts else ("", 0, frame)
 
 
 def frame_without_line(frame: str) -> str:
-    """Returns the name of the frame as `file.py: function`; unchanged if it does not have the form of a frame."""
+    """Returns the name of the frame as `file.py: function`; `frame` itself if it is not `file.py(line): function`."""
     file, _, function = frame_parts(frame)
     return f"{file}: {function}" if file else frame
 
 
-# The profiler records the functions that already run in one go, 1 to 6 us after one another, before other events of the
-# host (one public recording has a launch 13 us before them).
+# When a recording begins, the profiler first records the functions that are already running, 1 to 6 us after one
+# another, before other events of the host (one public recording has a launch 13 us before them).
 _ONE_GO_NS = 20_000
 # Deeper stacks are rare, and a thread may have millions of frames.
 _USUAL_DEPTH = 1024
 
 
 def already_running_frames(trace: Trace) -> Bools:
-    """Returns a mask of the events that are Python functions which already ran when the recording began.
+    """Returns a mask of the events: True for Python functions that already ran when the recording began.
 
-    The names of these events have the line that ran at that time, not the first line of the function. In most programs
-    that is the line with `prof.step()` (pytorch torch/csrc/autograd/profiler_python.cpp, recordPyCall with the current
-    line of each frame of the stack).
+    The line in the name of this event is not the first line of the function, but the line that ran when the recording
+    began. In most programs, this is the line with `prof.step()` (pytorch torch/csrc/autograd/profiler_python.cpp,
+    recordPyCall with the current line of each frame of the stack).
     """
     events, mask = trace.events, np.zeros(len(trace.events), np.bool_)
     others = trace.rows(Kind.CPU_OP, Kind.ANNOTATION, Kind.CALL)
@@ -142,7 +141,8 @@ def already_running_frames(trace: Trace) -> Bools:
 
 
 def _depth(events: Events, rows: Rows) -> int:
-    """Returns how many of the first `rows` began within _ONE_GO_NS of one another, each inside the row before."""
+    """Returns the number of rows at the start of `rows` of which each begins inside the row before it, at most
+    _ONE_GO_NS after it. `rows` are the Python events of one thread, sorted by start."""
     for count in (_USUAL_DEPTH, len(rows)):
         start, end = events.start[rows[:count]], events.end[rows[:count]]
         nested = (np.diff(start) <= _ONE_GO_NS) & (end[1:] <= end[:-1])

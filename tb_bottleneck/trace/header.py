@@ -1,6 +1,7 @@
-"""The trace's own description, from its top-level keys.
+"""The metadata of a trace, from the top-level keys of its file that are known here.
 
-All other top-level keys (hosts, users, environment variables, tokens) are private: they are neither stored nor shown.
+All other top-level keys (hosts, users, environment variables, tokens) are private. Their values are neither stored nor
+shown.
 """
 
 import hashlib
@@ -10,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_DEVICES = 1024
-# A rank of a large job is in a few dozen groups; the default group of the largest jobs has this many ranks.
+# Most process groups, and most ranks in a group. A rank of a large job is in a few dozen groups. The default group of
+# the largest jobs has about MAX_RANKS ranks.
 MAX_GROUPS, MAX_RANKS = 512, 1 << 17
-# The hash of a host's name is not reversible by a list of hashes made for another program.
+# Salt of the hashes of host names, so that lists of hashes made for other programs do not reveal a name.
 _HOST_SALT = b"tb_bottleneck host:"
 MAX_MEMORY = 2**50  # bytes of one device
 # Every multiprocessor has at least this many threads (CUDA C++ Programming Guide, compute capabilities: 1024 or more).
@@ -30,7 +32,7 @@ VERSIONS = (
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """One entry of the trace's deviceProperties. A field is None if the trace does not have the value."""
+    """The description of one device, from the key deviceProperties. A field is None if the trace has no such value."""
 
     index: int
     name: str
@@ -41,7 +43,7 @@ class DeviceFacts:
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """One entry of pg_config: a process group that this rank is a member of. Names are untrusted text."""
+    """A process group that this rank is a member of, from pg_config. Name and description are untrusted text."""
 
     name: str
     description: str
@@ -51,7 +53,10 @@ class ProcessGroup:
 
 @dataclass(frozen=True)
 class Header:
-    """The part of a trace's metadata that is safe to keep. `context` has the facts that the training process added."""
+    """The part of a trace's metadata that contains nothing private.
+
+    `context` has the facts that the training process added to the trace.
+    """
 
     devices: tuple[DeviceFacts, ...]
     rocm: bool
@@ -67,7 +72,7 @@ class Header:
     versions: Mapping[str, int] = field(default_factory=dict)  # by the names in VERSIONS
     groups: tuple[ProcessGroup, ...] = ()
     base_time_ns: int = 0
-    """Start of the recording's own clock, in ns since 1970; 0 if the times in the trace are absolute."""
+    """The time, in ns since 1970, at which the clock of the trace is 0. If it is 0, times of the trace are absolute."""
 
     host: str = ""
     """Hash of the host's name, equal in all recordings of one host; empty if not recorded."""
@@ -75,8 +80,9 @@ class Header:
     def device(self, index: int) -> DeviceFacts | None:
         """Returns the device with this index, or None if the trace does not describe that device.
 
-        ROCm numbers the described devices among the visible devices, but the devices of operations among all devices
-        of the machine. So, if no described device has this index and all of them have one name, the first is returned.
+        ROCm uses two numberings: descriptions count only the visible devices, but operations count all devices of the
+        machine. Therefore, if no description has this index and all described devices have the same name, the first one
+        is returned.
         """
         same_for_all = self.devices[0] if len({device.name for device in self.devices}) == 1 else None
         return next((device for device in self.devices if device.index == index), same_for_all)
@@ -126,8 +132,10 @@ def _devices(raw: object) -> list[DeviceFacts]:
 
 
 def _groups(raw: object) -> Iterator[ProcessGroup]:
-    """Yields the process groups of pg_config (kineto libkineto/src/output_json.cpp), whose lists of ranks are
-    complete."""
+    """Yields the process groups in `raw`, the value of pg_config (kineto libkineto/src/output_json.cpp).
+
+    The lists of ranks in pg_config are complete. A longer list than MAX_RANKS is ignored.
+    """
     for entry in raw[:MAX_GROUPS] if isinstance(raw, list) else ():
         if isinstance(entry, dict):
             ranks = entry.get("ranks")
@@ -150,9 +158,10 @@ def _time(value: object) -> int:
 
 
 def _multiprocessors(entry: dict[str, Any]) -> int | None:
-    """Returns numSms, which torch's Python exporter writes under another name (_chrome_trace_export.py of torch 2.13).
+    """Returns the number of multiprocessors (numSms) of a device; None if it is missing or zero.
 
-    None if it is missing or zero, which is not a count.
+    The Python exporter of torch 2.13 (_chrome_trace_export.py) writes this number as maxThreadsPerMultiprocessor. A
+    value below FEWEST_THREADS cannot be a number of threads, so it is the number of multiprocessors.
     """
     count = _whole(entry.get("numSms"))
     if count is None and (misnamed := _whole(entry.get("maxThreadsPerMultiprocessor"))) is not None:
@@ -166,9 +175,9 @@ def _capability(entry: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _context(raw: object) -> dict[str, Any]:
-    """Returns the facts that the process added: the value of "context" in `raw`, an object or its JSON text.
+    """Returns the facts that the training process added: the value of "context" in `raw`, or {} if there is none.
 
-    Empty if there is none.
+    `raw` is a dict or the JSON text of a dict.
     """
     if isinstance(raw, str):
         try:
@@ -184,6 +193,8 @@ def _whole(value: object, limit: int = 2**31) -> int | None:
 
 
 def _text(value: object, length: int) -> str:
-    """Returns at most `length` characters of `value`, all of which can be encoded as UTF-8; empty if `value` is not
-    text."""
+    """Returns the first `length` characters of `value`; empty if `value` is not text.
+
+    Characters that UTF-8 cannot encode are replaced.
+    """
     return value[:length].encode("utf-8", "replace").decode() if isinstance(value, str) else ""

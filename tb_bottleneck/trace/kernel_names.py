@@ -1,6 +1,6 @@
 """Names of kernels and operators: selects the rows whose names pass a test, and shortens names for display.
 
-Each name is tested at most once, and only if it occurs in the rows.
+Each distinct name is tested only once, and only if it occurs in the rows.
 """
 
 import re
@@ -12,7 +12,10 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 
 def passing_names(names: tuple[str, ...], column: Ints, test: Callable[[str], bool]) -> Bools:
-    """Returns a mask of `names`: True for the names that occur in `column` (rows of `names`) and pass `test`."""
+    """Returns a mask of `names`: True for names that occur in `column` and pass `test`.
+
+    `column` has indices into `names`.
+    """
     occurs, passes = np.zeros(len(names), np.bool_), np.zeros(len(names), np.bool_)
     occurs[column] = True
     for name in np.flatnonzero(occurs).tolist():
@@ -21,7 +24,7 @@ def passing_names(names: tuple[str, ...], column: Ints, test: Callable[[str], bo
 
 
 def name_matches(names: tuple[str, ...], column: Ints, test: Callable[[str], bool]) -> Bools:
-    """Returns a mask of the entries of `column` (rows of `names`): True for entries whose name passes `test`."""
+    """Returns a mask of `column`, which has indices into `names`: True for elements whose name passes `test`."""
     return np.asarray(passing_names(names, column, test)[column], np.bool_)
 
 
@@ -33,10 +36,11 @@ _ELLIPSIS = "..."
 
 
 def short(name: str, longest: int = LONGEST) -> str:
-    """Returns the name of a kernel or operator without the return type `void` and without the argument types that C++
-    appends in parentheses.
+    """Returns the name of a kernel or operator, shortened for display.
 
-    A name longer than `longest` loses its namespaces, then its innermost template arguments, then its end."""
+    The return type `void` and the argument types in parentheses at the end of a C++ name are removed. If the name is
+    still longer than `longest` characters, namespaces are removed, then the innermost template arguments, then the end.
+    """
     shown = (name[: _opening(name)].rstrip() if name.endswith(")") else name) or name
     shown = shown.removeprefix("void ")
     if len(shown) > longest:
@@ -45,13 +49,15 @@ def short(name: str, longest: int = LONGEST) -> str:
 
 
 def cut(name: str, longest: int = LONGEST) -> str:
-    """Returns the name, limited to `longest` characters; the end of a longer name is replaced by "..."."""
+    """Returns `name`, limited to `longest` characters. The end of a longer name is replaced by "..."."""
     return name if len(name) <= longest else name[: longest - len(_ELLIPSIS)] + _ELLIPSIS
 
 
 def _without_arguments(name: str, longest: int) -> str:
-    """Returns `name` with emptied template arguments inside other template arguments: the innermost and last ones
-    first, until the name has at most `longest` characters."""
+    """Returns `name` with template argument lists replaced by `<>`, until it has at most `longest` characters.
+
+    Only lists inside other lists are replaced, starting with the innermost and last ones.
+    """
     left, before = name, ""
     while len(left) > longest and left != before:
         before = left
@@ -62,7 +68,7 @@ def _without_arguments(name: str, longest: int) -> str:
 
 
 def _opening(name: str) -> int:
-    """Returns the position of the parenthesis that the last character closes, or the length of the name."""
+    """Returns the position of the "(" that belongs to the ")" at the end of `name`, or len(name) if there is none."""
     depth = 0
     for position in range(len(name) - 1, -1, -1):
         depth += (name[position] == ")") - (name[position] == "(")

@@ -1,7 +1,7 @@
 """Kinds of events: maps the category names of all torch versions to one enum.
 
-Names: libkineto ActivityType.h; torch 1.8 to 1.11 wrote Operator, Runtime, Kernel, Memcpy, Memset, Python instead
-(renamed in pytorch/kineto 3db5c597).
+The names are in libkineto ActivityType.h. torch 1.8 to 1.11 write other names: Operator, Runtime, Kernel, Memcpy,
+Memset and Python (renamed in pytorch/kineto 3db5c597).
 """
 
 from enum import IntEnum
@@ -43,7 +43,7 @@ KIND_OF = {
 }
 
 MODULE = "nn.Module: "
-"""How the profiler and the monitor begin the names of modules."""
+"""Prefix of the names that the profiler and the monitor give to events of a model's modules."""
 
 _FOREIGN_PREFIXES = ("mtia", "hpu", "xpu", "privateuse1", "glow")
 
@@ -53,14 +53,15 @@ DEVICE_KINDS = (Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
 def kind_of_row(category: str, name: object) -> Kind:
     """Returns the kind of an event with this category and name.
 
-    The monitor's marks of modules are annotations, even if torch wrote them with the category of operators.
+    The monitor annotates the modules of a model. These events are annotations, even if torch writes them with the
+    category of operators.
     """
     kind = kind_of(category)
     return Kind.ANNOTATION if kind is Kind.CPU_OP and isinstance(name, str) and name.startswith(MODULE) else kind
 
 
 def kind_of(category: str) -> Kind:
-    """Returns the kind for a category as written in a trace; OTHER, which is ignored, for an unknown category."""
+    """Returns the kind for a category as written in a trace. An unknown category is OTHER, whose events are ignored."""
     word = category.lower()
     kind = KIND_OF.get(word)
     if kind is not None:

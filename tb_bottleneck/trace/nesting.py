@@ -1,4 +1,7 @@
-"""Call nesting on one thread: the parent of each row, and the innermost row at a time."""
+"""Nesting of calls on one thread: finds the parent of each call, and the innermost call that runs at a given time.
+
+A call is a row of `start` and `end`.
+"""
 
 import numpy as np
 
@@ -11,15 +14,18 @@ _PAST = np.iinfo(np.int64).min
 
 
 class Nesting(Record, frozen=True, eq=False):
-    """The nesting of rows (calls) of one thread, sorted by start, then longest first. `parent` is the enclosing row, or
-    the row itself if there is none. `start` and `end` are in ns."""
+    """The nesting of the rows (calls) of one thread, sorted by start, then longest first.
+
+    `start` and `end` are in ns. `parent` has for each row the innermost row that encloses it, or the row itself if
+    there is none.
+    """
 
     start: Ints
     end: Ints
     parent: Ints
 
     def self_times(self) -> Ints:
-        """Returns the time of each row without its nested rows, in ns; never negative."""
+        """Returns the time of each row without the rows nested in it, in ns; never negative."""
         nested = self.end[self.parent]
         np.minimum(self.end, nested, out=nested)
         nested -= self.start
@@ -29,9 +35,10 @@ class Nesting(Record, frozen=True, eq=False):
         return np.maximum(own, 0, out=own)
 
     def self_spans(self, rows: Bools) -> tuple[Ints, Ints, Ints]:
-        """Returns starts, ends (ns) and rows of the disjoint spans in which the rows in the mask `rows` run themselves.
+        """Returns three arrays: the starts (ns), ends (ns) and rows of the time spans in which a row itself runs.
 
-        The spans of a row are the gaps before, between and after the rows directly nested in it. Sorted by start.
+        Only rows in the mask `rows` are returned. The spans of a row are the times before, between and after the rows
+        directly nested in it. The spans are disjoint and sorted by start.
         """
         nested = np.flatnonzero(rows[self.parent])
         nested = nested[self.parent[nested] != nested]
@@ -49,20 +56,21 @@ class Nesting(Record, frozen=True, eq=False):
         return begin, end, owner
 
     def innermost(self, times: Ints) -> tuple[Bools, Ints]:
-        """Returns two arrays with an entry per time (ns) in `times`: True if a row is running, and the innermost such
-        row (undefined if there is none)."""
+        """Returns two arrays with one element per time (ns) in `times`: True if a row runs at this time, and the
+        innermost row that runs (undefined if there is none)."""
         return innermost(self.start, self.end, times)
 
 
 def innermost(start: Ints, end: Ints, times: Ints) -> tuple[Bools, Ints]:
-    """Returns two arrays with an entry per time: True if a row is running, and the innermost such row (undefined if
-    there is none).
+    """Returns two arrays with one element per time (ns) in `times`: True if a row runs at this time, and the innermost
+    row that runs (undefined if there is none).
 
-    Rows are of one thread, sorted by start. The innermost row is the last one that has started and not ended. The
-    search doubles the block size upwards until a block contains a running row, then descends into the last such half.
-    The cost does not depend on the nesting depth.
+    The rows are those of one thread, sorted by start. The innermost row is the last row that has started and not ended.
+    The search starts at the last row that has started. It doubles the size of the block of rows that it looks at, until
+    the block contains a running row. Then it halves the block repeatedly, and takes the later half if a row runs there.
+    The number of rounds does not depend on the nesting depth.
     """
-    latest = [end]  # per level: the latest end in blocks of 1, 2, 4, ... rows
+    latest = [end]  # per level: the latest end in each block (node) of 1, 2, 4, ... rows
     bound = np.searchsorted(start, times, side="right")  # per level: nodes from here on start too late or have ended
     level, node = np.full(len(times), -1), np.zeros(len(times), np.int64)
     left = np.flatnonzero(bound > 0)
@@ -84,13 +92,13 @@ def innermost(start: Ints, end: Ints, times: Ints) -> tuple[Bools, Ints]:
 def nest(start: Ints, end: Ints) -> Nesting:
     """Returns the nesting of the rows of one thread, sorted by start, then longest first. Times are in ns.
 
-    The parent is the last earlier row that is still running when the row starts. At first, each row points at the row
-    before it. If the row at which a pointer points has ended, the pointer of that row replaces it (pointer jumping),
-    because all rows in between have ended, too. Pointers double their reach per round, so there are about log2(rows)
-    rounds.
+    The parent of a row is the last earlier row that is still running when the row starts. The algorithm is pointer
+    jumping. At first, each row has a pointer to the row before it. In each round, if a row's pointer leads to a row
+    that has ended, it is replaced by the pointer of that row, because all rows in between have ended, too. Pointers
+    reach twice as far in each round, so there are about log2(rows) rounds.
     """
     around = np.arange(-1, len(start) - 1)
-    # The first round by slices: there may be millions of rows, and for most of them it is the last.
+    # The first round uses slices, which is fast: there may be millions of rows, and most of them need only this round.
     open_rows = 1 + np.flatnonzero((end[:-1] <= start[1:] + OVERHANG_NS) & (end[:-1] < end[1:]))
     around[open_rows] = open_rows - 2
     while len(open_rows):

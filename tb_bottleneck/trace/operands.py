@@ -1,4 +1,4 @@
-"""Decodes the recorded inputs of an operator: shapes, types and values."""
+"""Decodes the recorded inputs of an operator: the shapes, types and values."""
 
 import json
 from typing import Any
@@ -7,15 +7,17 @@ from tb_bottleneck.base.measure import Record
 
 Shape = tuple[Any, ...]
 
-# No device has room for more elements, and products of a few such numbers fit into floats.
+# Largest number of elements of a tensor. No device has room for more, and products of a few numbers up to this limit
+# fit into floats.
 MAX_ELEMENTS = 2**50
 
 
 class Operands(Record, frozen=True):
     """Inputs of one operator call, as the profiler recorded them with record_shapes=True.
 
-    `dims` has one shape per input: () for scalars, a tuple of shapes for lists of tensors. `types` are torch's names
-    (float, c10::BFloat16, Scalar, TensorList, empty). `concrete` has the values of scalars and lists as text.
+    `dims` has one shape per input: () for scalars, a tuple of shapes for lists of tensors. `types` has torch's name of
+    the type of each input, such as "float", "c10::BFloat16", "Scalar" or "TensorList", or an empty text. `concrete` has
+    for each input that is a scalar or a list the value as text.
     """
 
     dims: tuple[Shape, ...]
@@ -24,9 +26,9 @@ class Operands(Record, frozen=True):
 
 
 def operands_of(signature: tuple[bytes, bytes, bytes]) -> Operands | None:
-    """Returns the inputs that `signature` (shapes, types, values as JSON text) describes.
+    """Returns the inputs that `signature` describes: three JSON texts with the shapes, the types and the values.
 
-    None if the shapes are missing, malformed or larger than MAX_ELEMENTS elements.
+    Returns None if the shapes are missing or malformed, or if a shape has more than MAX_ELEMENTS elements.
     """
     dims, types, concrete = (_list(part) for part in signature)
     if dims is None or not all(_is_shape(dim) for dim in dims):
@@ -47,7 +49,10 @@ def _list(text: bytes) -> list[Any] | None:
 
 
 def _is_shape(value: Any, depth: int = 0) -> bool:
-    """Returns True for a list of sizes or a list of such lists (older torch writes "[]" for a list of tensors)."""
+    """Returns True if `value` is a shape: a list of sizes, a list of lists of sizes, or an empty text.
+
+    Older torch writes an empty list for a list of tensors.
+    """
     if not isinstance(value, list):
         return isinstance(value, str) and not value
     elements = 1

@@ -1,6 +1,6 @@
-"""Facts that the training process added to a trace: validates numbers, and adds the log of torch.compile.
+"""Facts that the training process added to a trace: checks numbers, and adds the log of torch.compile.
 
-The numbers are untrusted.
+Numbers in a trace are untrusted.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,16 @@ from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.header import Header
 
-# Regions of compiled code, parts of compiling, and torch's wrapper of a compiled function.
+# Parts of the names of events that show compiled code: regions of compiled code, phases of compiling, and torch's
+# wrapper of a compiled function.
 _MARKS = ("Torch-Compiled Region", "(dynamo_timed)", "torch/_dynamo/eval_frame.py")
 
 
 def add_compile_log(path: str, header: Header, events: Events, names: Sequence[str], threads: Sequence[Thread]) -> None:
-    """Adds the fact `compile_log` to `header.context` if the trace has compiled code and a log lies beside `path`.
+    """Adds the fact `compile_log` to `header.context`: the log of torch.compile for this process.
 
-    Nothing is added if the monitor has already recorded the log.
+    Nothing is added if the trace shows no compiled code, if there is no log in the folder of the trace at `path`, or if
+    the monitor has already recorded the log.
     """
     if header.context.get("compile_log") or not any(mark in name for name in names for mark in _MARKS):
         return
@@ -31,7 +33,7 @@ def add_compile_log(path: str, header: Header, events: Events, names: Sequence[s
         header.context["compile_log"] = log
 
 
-# Bytes of an element by type: those that parameters with gradients have (pytorch docs, Tensor Attributes).
+# Bytes of an element, for the types that parameters with gradients can have (pytorch docs, Tensor Attributes).
 BYTES_OF_TYPE = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "complex64": 8, "complex128": 16}
 
 
@@ -47,9 +49,9 @@ def positive(value: Any) -> float | None:
 
 
 def parameters_in_fp32(by_type: Any) -> float | None:
-    """Returns the share (0 to 1) of the parameters with type float32; None if no count is usable.
+    """Returns the share (0 to 1) of the parameters that have the type float32; None if no count in `by_type` is usable.
 
-    `by_type` maps the name of a type, such as "float32", to the number of parameters.
+    `by_type` maps the name of a type, such as "float32", to the number of parameters with this type.
     """
     counts = _counts(by_type)
     return counts.get("float32", 0.0) / sum(counts.values()) if counts else None
@@ -58,7 +60,7 @@ def parameters_in_fp32(by_type: Any) -> float | None:
 def parameter_bytes(by_type: Any) -> float | None:
     """Returns the size of all parameters in bytes; None if no count is usable or the size of a type is unknown.
 
-    `by_type` maps the name of a type, such as "float32", to the number of parameters.
+    `by_type` maps the name of a type, such as "float32", to the number of parameters with this type.
     """
     counts = _counts(by_type)
     if not counts or not counts.keys() <= BYTES_OF_TYPE.keys():

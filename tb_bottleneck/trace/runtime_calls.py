@@ -1,4 +1,4 @@
-"""The table of the host's runtime and driver calls, with the role of each."""
+"""The table of the host's calls of the CUDA or HIP runtime and driver, with the role of each call."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -13,7 +13,7 @@ from tb_bottleneck.trace.table import Ints, Table, column
 
 
 class Role(IntEnum):
-    """The role of a call. knowledge/calls.toml uses these words."""
+    """What a call does: its role. knowledge/calls.toml uses these names in lower case."""
 
     OTHER = 0
     LAUNCH = 1
@@ -26,7 +26,7 @@ class Role(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Calls(Table):
-    """The host's calls of the runtime and the driver. There is one row per call, sorted by start."""
+    """The host's calls of the CUDA or HIP runtime and driver. There is one row per call, sorted by start."""
 
     start: Ints = column("ns", "start of the call")
     end: Ints = column("ns", "return of the call")

@@ -1,8 +1,8 @@
-"""Steps that were recorded without stacks, after the steps with stacks and in the same trace.
+"""Steps at the end of a trace that were recorded without stacks, after steps with stacks.
 
-Stacks slow Python code, up to several times. The monitor turns them off for the last recorded steps, and states how
-many steps before that have stacks. Only those are the recording that a report is about; the others show how long the
-same operators, and the code between them, take without stacks.
+Recording stacks makes Python code up to several times slower. The monitor turns stacks off for the last recorded steps,
+and writes the number of steps with stacks into the trace. A report is only about the steps with stacks. The steps
+without stacks show how long the same operators, and the code between these operators, take without stacks.
 """
 
 from dataclasses import replace
@@ -18,12 +18,15 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints
 
 KEY = "tb_bottleneck_steps_with_stacks"
-"""The key in a trace for the number of steps with stacks."""
+"""The top-level key of a trace with the number of steps with stacks."""
 _MARK = "ProfilerStep#"
 
 
 class StacklessSteps(Record, frozen=True, eq=False):
-    """The operators of the steps without stacks. Step i is [edges[i], edges[i + 1]), in ns."""
+    """The steps without stacks. `operators` are the events of operators in these steps.
+
+    Step i is the time [edges[i], edges[i + 1]), in ns.
+    """
 
     operators: Events
     edges: Ints
@@ -32,11 +35,14 @@ class StacklessSteps(Record, frozen=True, eq=False):
 def split_off(
     raw: dict[str, Any], events: Events, names: tuple[str, ...], memory: MemoryEvents
 ) -> tuple[Events, MemoryEvents, StacklessSteps | None]:
-    """Returns the events and the memory events up to the end of the steps with stacks, and the steps after them.
+    """Splits a trace at the end of the steps with stacks.
 
-    `raw` has the top-level keys of the trace. Events that are running at that time end then. A trace in which all steps
-    have stacks, or none, is returned as it is, with None. A training can end within a step: the last step counts only
-    if it has at least as many operators as one of the steps with stacks. Without a whole step, the last value is None.
+    Returns the events and the memory events up to this time, and the steps without stacks. Events that run at this time
+    are cut. If all steps have stacks or none has, returns `events` and `memory` unchanged, and None. `raw` has the
+    top-level keys of the trace, and `names` the interned names of its events.
+
+    A training can end within a step. Therefore, the last step without stacks counts only if it has at least as many
+    operators as one of the steps with stacks. If there is no complete step without stacks, the last value is None.
     """
     count = raw.get(KEY)
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:

@@ -1,8 +1,8 @@
-"""Splits the recording into training steps.
+"""Splits a recording into training steps.
 
-The host finishes a step before the device does: the first recorded steps often only fill the launch queue. A step ends
-at the later of two times: the end of the host's step, and the end of the last device operation launched in it. Device
-work is never clipped at the end of a host step.
+The host finishes a step before the device does. In the first recorded steps, the host often only fills the launch queue
+of the device. Therefore, a step ends at the later one of two times: the end of the step on the host, and the end of the
+last device operation launched in the step. Device operations are never cut at the end of a step on the host.
 """
 
 import re
@@ -19,26 +19,30 @@ from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
-# Names with this many calls or fewer show no period.
+# An operator with this many calls or fewer does not show a period.
 MIN_ITERATIONS = 3
-# Fewer names could have equal counts by chance.
+# At least this many operators must have the same number of calls. Fewer could have equal numbers by chance.
 MIN_NAMES = 3
-# Share of the calls that must be inside their iteration; a few may be out of order.
+# More than this share of the calls must be inside the iteration that they belong to. A few may be out of order.
 IN_TURN = 0.9
-# An iteration longer than this many times the median is start-up.
+# A first iteration longer than this many times the median is warm-up.
 OUTLIER = 3.0
 
 
 def find_period(trace: Trace) -> Ints:
-    """Returns the edges, in ns, of the iterations of a loop without step annotations: starts, then the last end.
+    """Finds the iterations of a training loop without step annotations from the operators that repeat.
 
-    Empty if no period is found. In a training loop some operators run exactly once per iteration (a loss, a pooling
-    layer): their counts are equal and their order is the same each time. The count that most distinct names share is
-    the number of iterations, if these names interleave; the earliest of these names marks the start of an iteration.
-    One of the names must be a backward operator: the layers of one forward pass repeat too, but without a backward
-    pass between them. The start of the last iteration is the last edge, because no later start ends that iteration.
+    Returns the start of each iteration in ns, except that the last element is the end of the last complete iteration.
+    Empty if no period is found.
 
-    Leading iterations longer than OUTLIER times the median are warm-up and left out.
+    In a training loop, some operators run exactly once per iteration, such as a loss or a pooling layer. These
+    operators have the same number of calls and the same order in each iteration. The number of calls that most operator
+    names share is the number of iterations, if the calls of these names take turns. The name that is called first marks
+    the start of an iteration. One of the names must be a backward operator, because the layers of one forward pass
+    repeat, too, but without a backward pass between them. The last iteration is left out, because no later start shows
+    its end.
+
+    Iterations at the start that are longer than OUTLIER times the median are left out as warm-up.
     """
     rows = trace.rows(Kind.CPU_OP)
     first, which = distinct_rows(trace.events.name[rows])
@@ -72,18 +76,21 @@ _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _BACKWARD = re.compile(r"evaluate_function|[a-z0-9]Backward\d*$")
 MIN_INFERRED_STEPS = 3
 MIN_STEPS_TO_LOSE_ONE = 3
-# The last mark stays open until the profiler stops. If it has less than this share of a usual step's time and work, no
-# step ran in it. torch-tb-profiler drops a last step with less than 80 % of the kernels of the one before
-# (tb_plugin/torch_tb_profiler/profiler/event_parser.py); half keeps steps of gradient accumulation without an update.
+# The last step annotation lasts until the profiler stops. If it has less than this share of the time and the work of a
+# usual step, it contains no step. torch-tb-profiler drops a last step with less than 80 % of the kernels of the step
+# before (tb_plugin/torch_tb_profiler/profiler/event_parser.py). With half, steps of gradient accumulation without an
+# optimizer update are kept.
 STUB_SHARE = 0.5
 
 
 class Steps(Record, frozen=True, eq=False):
-    """The part of a recording that the report judges, and its steps: step i is [edges[i], edges[i + 1]), in ns. No step
-    is empty.
+    """The part of a recording that the report is about, split into steps. Step i is [edges[i], edges[i + 1]), in ns.
 
-    `basis` is profiler_step, inferred or whole (one step, the whole recording). `host` has the step boundaries on the
-    host, in ns, which assign launches to steps. `edges` and `host` have one entry more than there are steps."""
+    `basis` says how the steps were found: "profiler_step" (from annotations of the profiler), "inferred" (from
+    optimizer calls or a period of operators) or "whole" (the whole recording is one step). `host` has the times in ns
+    at which steps begin and end on the host. A launch belongs to the step in which it is on the host. `edges` and
+    `host` have one element more than there are steps. No step is empty.
+    """
 
     basis: str
     edges: Ints
@@ -111,8 +118,8 @@ class Steps(Record, frozen=True, eq=False):
 def find_steps(trace: Trace) -> Steps | None:
     """Returns the steps of a recording, or None if there is neither a device operation nor an operator.
 
-    Steps come from the profiler's step marks, or else from optimizer calls, or else from a period of operators
-    (`find_period`). If none of these exists, the whole recording is one step.
+    The steps are taken from the profiler's step annotations. If there are none, they are taken from optimizer calls,
+    then from a period of operators (`find_period`). If nothing of this exists, the whole recording is one step.
     """
     marks = _without_stub(trace, step_marks(trace))
     if len(marks):
@@ -128,16 +135,16 @@ def find_steps(trace: Trace) -> Steps | None:
 
 
 def step_marks(trace: Trace) -> Rows:
-    """Returns the event rows of the profiler's step marks (`ProfilerStep#7`).
+    """Returns the event rows of the profiler's step annotations (`ProfilerStep#7`), called step marks here.
 
-    A mark is not a call: if a step ends in a hook of the optimizer, as with the monitor, the mark of the next step
-    begins inside a call that belongs to the step before.
+    A step mark does not nest with calls. If a step ends in a hook of the optimizer, as with the monitor, the mark of
+    the next step begins inside a call that belongs to the step before.
     """
     return _rows_named(trace, _PROFILER_STEP)
 
 
 def _without_empty(steps: Steps) -> Steps | None:
-    """Returns `steps` without steps that take no time (a damaged file can have a mark twice); None if none remains."""
+    """Returns `steps` without steps of 0 ns, which a damaged file can have; None if no step remains."""
     later = np.diff(steps.edges) > 0
     if later.all():
         return steps
@@ -146,7 +153,7 @@ def _without_empty(steps: Steps) -> Steps | None:
 
 
 def step_numbers(trace: Trace, steps: Steps) -> tuple[int, ...]:
-    """Returns the number of each step as `prof.step()` counts steps; empty if a step has no number."""
+    """Returns the number of each step as counted by `prof.step()`; an empty tuple if any step has no number."""
     if steps.basis != "profiler_step":
         return ()
     marks = step_marks(trace)
@@ -162,11 +169,11 @@ def _rows_named(trace: Trace, pattern: re.Pattern[str]) -> Rows:
 
 
 def _without_stub(trace: Trace, marks: Rows) -> Rows:
-    """Returns `marks` without the last mark if it covers no whole step: nothing was launched in it, or it is short and
-    little was launched in it.
+    """Returns `marks` (rows of step marks) without the last one, if the last mark does not contain a complete step.
 
-    A last mark that is not short remains even if little was launched in it: the other steps may have more only because
-    they contain an evaluation."""
+    This is the case if nothing was launched in it, or if it is short and little was launched in it. A last mark that is
+    not short is kept even if little was launched in it, because the other steps may launch more only for an evaluation.
+    """
     if len(marks) < 2:
         return marks
     issues = trace.events.start[trace.rows(Kind.CPU_OP, Kind.CALL)]
@@ -181,10 +188,10 @@ def _without_stub(trace: Trace, marks: Rows) -> Rows:
 
 
 def _last_ends(trace: Trace, rows: Rows) -> Ints:
-    """Returns the end of the last optimizer call of each step, in ns. Calls without a backward pass between them belong
-    to one step.
+    """Returns the end of the last optimizer call of each step, in ns. `rows` are the event rows of optimizer calls.
 
-    If no backward pass was recorded (a replayed CUDA graph records none), any launch counts as a backward pass.
+    Consecutive optimizer calls without a backward pass between them belong to one step. If no backward pass was
+    recorded (a replayed CUDA graph records none), any launch counts as a backward pass.
     """
     starts, ends = trace.events.start[rows], trace.events.end[rows]
     if len(rows) < 2:
@@ -196,10 +203,11 @@ def _last_ends(trace: Trace, rows: Rows) -> Ints:
 
 
 def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
-    """Returns the steps between the times `host` (ns). Each end is moved to the end of the step's device work, if that
-    is later.
+    """Returns the steps between the times `host` (ns), which are the boundaries of the steps on the host.
 
-    The first step starts when the work from before the recording has ended."""
+    The end of a step is moved to the end of the last device operation launched in the step, if this is later. The first
+    step starts when the work launched before it has ended.
+    """
     ops = trace.device_ops
     edges = host.astype(np.int64).copy()
     if len(ops):
@@ -215,10 +223,10 @@ def _with_device_ends(trace: Trace, basis: str, host: Ints) -> Steps:
 
 
 def _whole(trace: Trace) -> Steps | None:
-    """Returns one step from the first to the last device operation, or operator if there is no device operation.
+    """Returns one step from the first to the last device operation; without these, from the first to the last operator.
 
-    Returns None if there is neither. Work from before the recording is left out. If the host fetched a batch before
-    the first operation, the step starts with that fetch.
+    Returns None if there are neither. Device operations launched before the recording are left out. If the host fetched
+    a batch before the first operation, the step starts with the last one of these fetches.
     """
     ops = trace.device_ops
     if len(ops):

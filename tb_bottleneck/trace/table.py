@@ -1,7 +1,7 @@
-"""Declared tables: frozen dataclasses of columns, each with a unit and a description; and groups of rows.
+"""Base class of tables, and functions that group rows. A table is a frozen dataclass whose fields are columns.
 
-The columns of a table have equal length and are read-only: NumPy arrays, or columns that read like NumPy arrays
-(columns/packed_column.py).
+The columns of a table have equal length and are read-only. A column is a NumPy array, or an object that can be read
+like a NumPy array (columns/packed_column.py). Each column is declared with a unit and a description.
 """
 
 from collections.abc import Iterator
@@ -26,9 +26,9 @@ def column(unit: str, description: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Base class of the tables: makes the columns read-only.
+    """Base class of the tables. Makes the columns read-only.
 
-    Raises ValueError: the columns have different lengths.
+    Raises ValueError if the columns have different lengths.
     """
 
     def __post_init__(self) -> None:
@@ -48,14 +48,14 @@ class Table:
         return cls(*(np.empty(0, np.float64 if item.type == Floats else np.int64) for item in fields(cls)))
 
     def take(self: T, rows: Any) -> T:
-        """Returns a table of the given rows. `rows` is an index array, a mask or a slice."""
+        """Returns a table with the selected rows. `rows` is an index array, a mask or a slice."""
         return type(self)(*(getattr(self, item.name)[rows] for item in fields(self)))
 
 
 def by_thread(rows: Rows, thread: Ints) -> dict[int, Rows]:
-    """Returns a dict from thread to those of `rows` that have this thread, in the order of `rows`.
+    """Returns a dict from each thread to the rows with this thread, in the order of `rows`.
 
-    `thread` is the whole column of the table that `rows` refer to.
+    `rows` are row numbers of a table, and `thread` is the complete column `thread` of this table.
     """
     if not len(rows):
         return {}
@@ -71,7 +71,7 @@ def by_thread(rows: Rows, thread: Ints) -> dict[int, Rows]:
 
 
 def rows_by_key(keys: Ints) -> Iterator[Ints]:
-    """Yields one array per distinct key, in ascending order of the keys: the positions of this key in `keys`."""
+    """Yields for each distinct key an array of the positions in `keys` at which it occurs, in ascending key order."""
     if not len(keys):
         return
     order = np.argsort(keys, kind="stable")

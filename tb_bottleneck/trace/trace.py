@@ -1,4 +1,4 @@
-"""A trace as tables. Derived facts are computed once and cached in the trace."""
+"""A trace as tables, and the function that reads it from a file. Derived data is cached in the trace."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -27,7 +27,8 @@ from tb_bottleneck.trace.runtime_calls import Calls, calls_of
 from tb_bottleneck.trace.stackless_steps import StacklessSteps, split_off
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 
-# Share of the events. Row numbers take more memory than some columns.
+# Results of Trace.rows are cached if they have at most this share of the events. Larger ones take more memory than some
+# columns.
 MOST_KEPT = 0.25
 
 
@@ -35,7 +36,10 @@ MOST_KEPT = 0.25
 class Trace:
     """The trace of one process.
 
-    `lost` counts the unusable parts by reason. `truncated` describes how the file ended early; empty if it did not.
+    `names` and `threads` are the interned names and threads, to which columns of the tables refer by row.
+
+    `lost` maps a reason to the number of events or values that are left out for this reason. `truncated` is a text that
+    describes how the file ended early, or empty if the file is complete.
     """
 
     header: Header
@@ -53,10 +57,10 @@ class Trace:
     counter_names: tuple[str, ...] = ()
     flows: Flows = field(default_factory=Flows.empty)
     stackless: StacklessSteps | None = None
-    """Steps that were recorded after all others, without stacks. The tables above do not contain them."""
+    """Steps that were recorded without stacks, after all other steps. The tables above do not contain these steps."""
 
     def rows(self, *kinds: Kind) -> Rows:
-        """Returns the row numbers of the events of any of `kinds`, in order of start."""
+        """Returns the row numbers of the events whose kind is one of `kinds`, in order of start."""
         rows = self._rows.get(kinds)
         if rows is None:
             wanted = np.zeros(len(self.events), np.bool_)
@@ -70,7 +74,7 @@ class Trace:
 
     @cached_property
     def _rows(self) -> dict[tuple[Kind, ...], Rows]:
-        """Cache of `rows()` for small results: most measures start from the same few kinds."""
+        """Cache of small results of `rows()`. It saves time because most measures ask for the same few kinds."""
         return {}
 
     @cached_property
@@ -91,19 +95,20 @@ class Trace:
 
     @cached_property
     def dependencies(self) -> tuple[Rows, Rows]:
-        """Recorded dependencies between `all_device_ops`: the rows of the operations that must end, and of those that
-        then start.
+        """Recorded dependencies between device operations, as two arrays of rows of `all_device_ops`.
+
+        Operation i of the first array must end before operation i of the second array starts.
         """
         ops = self.all_device_ops
         return self.flows.operations(ops.start[:], ops.end[:], ops.queue[:])
 
     @cached_property
     def calling_operators(self) -> tuple[Bools, Ints]:
-        """Two arrays with an entry per call in `calls`: True if an operator makes the call, and the event row of the
-        innermost such operator.
+        """Two arrays with one element per call in `calls`: True if an operator makes the call, and the event row of the
+        innermost operator that makes the call.
 
-        The row is valid only where True. Calls and operators are matched by time and thread, because the `External id`
-        is missing or wrong in many recordings.
+        The event row is valid only if the first value is True. Calls and operators are matched by time and thread,
+        because the argument `External id` is missing or wrong in many recordings.
         """
         called = np.zeros(len(self.calls), np.bool_)
         operator = np.zeros(len(self.calls), np.int64)
@@ -117,7 +122,7 @@ class Trace:
 
     @cached_property
     def reads(self) -> Bools:
-        """Mask of `calls`: True if the call copies data from a device to the host."""
+        """A mask of `calls`: True if the call copies data from a device to the host."""
         reads = np.zeros(len(self.calls), np.bool_)
         ops = self.all_device_ops
         reads[ops.call[ops.launched & (ops.work == Work.DOWNLOAD)]] = True
@@ -125,10 +130,10 @@ class Trace:
 
     @cached_property
     def device_index(self) -> int:
-        """Index of the device that the report is about: `chosen_device` if it is set, otherwise the device with the
-        most operations.
+        """Index of the device that the report is about.
 
-        0 if there are no device operations."""
+        It is `chosen_device` if this is set, otherwise the device with the most operations, or 0 if there are none.
+        """
         if self.chosen_device is not None:
             return self.chosen_device
         devices, counts = np.unique(self.all_device_ops.device, return_counts=True)
@@ -136,7 +141,10 @@ class Trace:
 
     @cached_property
     def multiprocessors(self) -> int | None:
-        """Number of multiprocessors of the device `device_index`, from the header or from kernels; None if unknown."""
+        """Number of multiprocessors of the device `device_index`; None if unknown.
+
+        It is taken from the header, or else it is the median of the numbers derived from the arguments of kernels.
+        """
         facts = self.header.device(self.device_index)
         if facts is not None and facts.multiprocessors is not None:
             return facts.multiprocessors
@@ -152,9 +160,9 @@ class Trace:
 
 
 def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace:
-    """Returns the trace at `path`. `progress` is called with the bytes read so far and the size of the file in bytes.
+    """Reads the trace file at `path`. Damaged events are skipped and counted in Trace.lost.
 
-    Damaged events are skipped and counted.
+    `progress` is called repeatedly with the number of bytes read so far and the size of the file in bytes.
 
     Raises:
         NotFound: the file does not exist.
@@ -196,7 +204,10 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
 
 
 def _refuse_other_objects(kept: int, lost: Counter[str]) -> None:
-    """Raises NotATrace if no object in the file is an event; each event of a trace has a phase."""
+    """Raises NotATrace if no object in the file is an event of a trace, so that none has a phase ("ph").
+
+    `kept` is the number of usable events, and `lost` has the number of other objects by reason.
+    """
     without_phase = lost["no phase"]
     if not kept and without_phase and without_phase == lost.total():
         raise NotATrace(

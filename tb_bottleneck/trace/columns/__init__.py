@@ -1,1 +1,1 @@
-"""Builds the columns of the event table from the reader's batches."""
+"""Builds the columns of the event table from the batches of events that the reader of a trace file yields."""

@@ -1,7 +1,7 @@
-"""The samples of hardware counters in a trace: utilisation, bandwidth, clocks, power and temperature of its devices.
+"""The samples of hardware counters in a trace: utilisation, bandwidth, clocks, power and temperature of devices.
 
-torch 2.15 writes them as counter events ("C") of a process "GPU N Counters" (torch/profiler/_cuspy/trace.py:
-_build_chrome_counters): the profiler samples them at a fixed interval, one event for each counter and sample.
+The profiler of torch 2.15 samples the counters at a fixed interval. It writes each sample of a counter as a counter
+event ("C") of a process "GPU N Counters" (torch/profiler/_cuspy/trace.py: _build_chrome_counters).
 """
 
 import re
@@ -17,17 +17,18 @@ from tb_bottleneck.trace.columns.number_columns import times
 from tb_bottleneck.trace.table import Floats, Ints, Table, column
 
 MAX_SAMPLES, MAX_NAMES = 5_000_000, 1_000
-"""An hour of twenty counters at 1 kHz has 72 million samples, but a recording has seconds."""
+"""Most samples and most counters. Twenty counters at 1 kHz have 72 million samples in an hour, but a recording takes
+only seconds."""
 
 MAX_VALUE = 1e12
-"""No share, clock, power or temperature is negative or as large; NaN is neither."""
+"""Only values from 0 to below this limit are used: each share, clock, power and temperature is in this range."""
 
 _PROCESS = re.compile(r"GPU (\d{1,4}) Counters")
 
 
 @dataclass(frozen=True, eq=False)
 class Counters(Table):
-    """Samples, sorted by time. A value covers the time since the previous sample of the same counter."""
+    """Samples, sorted by time. A value is for the time since the previous sample of the same counter."""
 
     time: Ints = column("ns", "time of the sample, on the recording's own clock")
     device: Ints = column("id", "index of the device")
@@ -36,7 +37,10 @@ class Counters(Table):
 
 
 class CountersBuilder:
-    """Builds the table of samples from batches of counter events. `lost` counts the samples beyond the limits."""
+    """Builds the table of samples from batches of counter events.
+
+    `lost` counts the samples that are left out because of MAX_SAMPLES or MAX_NAMES.
+    """
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
@@ -44,7 +48,7 @@ class CountersBuilder:
         self._rows: list[tuple[Any, int, int, float]] = []
 
     def add(self, events: Sequence[Any]) -> None:
-        """Adds counter events ("C"). Ignores those that are not of a process "GPU N Counters"."""
+        """Adds counter events ("C"). Ignores events whose process is not named "GPU N Counters"."""
         for event in events:
             process = _PROCESS.fullmatch(event.pid) if isinstance(event.pid, str) else None
             value = getattr(event.args, "counter", None)
@@ -58,11 +62,11 @@ class CountersBuilder:
             self._rows.append((event.ts, int(process[1]), self._names.setdefault(name, len(self._names)), float(value)))
 
     def names(self) -> tuple[str, ...]:
-        """Returns the names of the counters, as Counters.name indexes them. The names are untrusted text."""
+        """Returns the names of the counters. Counters.name has indices into these names, which are untrusted text."""
         return tuple(self._names)
 
     def build(self) -> Counters:
-        """Returns the table of all added samples whose time is usable."""
+        """Returns the table of all added samples that have a valid time."""
         if not self._rows:
             return Counters.empty()
         written, device, name, value = zip(*self._rows, strict=True)

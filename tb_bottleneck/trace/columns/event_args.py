@@ -1,6 +1,7 @@
-"""Columns from the arguments of events: sequence numbers, correlation, devices, sizes, grids, and operator shapes.
+"""Makes columns from the arguments of events: sequence numbers, correlation, devices, sizes, grids, operator shapes.
 
-`External id`, which should link device work to its operator, is not used: it is missing or wrong in many recordings.
+The argument `External id`, which should link device work to an operator, is not used, because it is missing or wrong in
+many recordings.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ from tb_bottleneck.trace.table import Ints, Rows
 
 DEVICE_COLUMNS = ("device", "stream", "bytes", "blocks", "multiprocessors", "occupancy")
 
-# Models repeat their shapes: a trace of 500 MB has less than 1 MB of distinct ones.
+# Most bytes of distinct signatures (operator inputs). Models repeat shapes: a trace of 500 MB has less than 1 MB of
+# distinct signatures.
 MAX_SIGNATURE_BYTES = 64 << 20
 # Launch configurations repeat too.
 _GRIDS_REMEMBERED = 4096
@@ -26,7 +28,7 @@ NO_SIGNATURE: Signature = (b"", b"", b"")
 
 # A larger value is not a device index.
 MAX_DEVICE = 2**31
-# JSON text cannot contain it: control characters are escaped.
+# JSON text cannot contain this character, because control characters are escaped.
 _SEPARATOR = b"\0"
 
 _WITH_INPUTS = np.isin(range(len(Kind)), (Kind.CPU_OP, Kind.ANNOTATION))
@@ -43,10 +45,11 @@ _BYTES_OF_TYPE = {
 
 
 class Signatures(dict[bytes, int]):
-    """Interned operator inputs. A key is the texts in the file, joined by _SEPARATOR; the value is a row number.
+    """Interned operator inputs, called signatures: a dict from a key to a row number.
 
-    Looking up a new key adds an entry. `row_of` has the texts (shapes, types, values) in order of their rows. Beyond
-    MAX_SIGNATURE_BYTES, a lookup of a new key returns 0 and increments `lost`.
+    A key consists of the JSON texts of the inputs in the file, joined by _SEPARATOR. Looking up a new key adds an
+    entry. If this would exceed MAX_SIGNATURE_BYTES, the lookup returns 0 and increments `lost`. `row_of` maps each
+    signature (shapes, types, values) to its row, in order of the rows.
     """
 
     def __init__(self) -> None:
@@ -70,10 +73,11 @@ class Signatures(dict[bytes, int]):
 
 
 def operator_columns(signatures: Signatures, events: Sequence[Any], kind: Ints) -> dict[str, Ints]:
-    """Returns the columns "sequence" and "signature", with one entry per event.
+    """Returns the columns "sequence" and "signature", with one element per event. `kind` has the kind of each event.
 
-    An entry is 0 if the event is neither an operator nor an annotation, or has no such argument. The annotations of
-    collectives have shapes too: in old recordings and with Gloo, no other row has the size of a collective.
+    An element is 0 if the event is neither an operator nor an annotation, or does not have the argument. Annotations
+    are read because those of collectives have shapes: in old recordings and with Gloo, no other event has the size of a
+    collective.
     """
     operators = np.flatnonzero(_WITH_INPUTS[kind])
     all_args = _args_of(events, operators)
@@ -86,7 +90,7 @@ def operator_columns(signatures: Signatures, events: Sequence[Any], kind: Ints) 
 
 
 def joined_signature(args: Args) -> bytes:
-    """Returns the key of an operator's inputs in Signatures: the texts of shapes, types and values, joined."""
+    """Returns the key in Signatures for the inputs in `args`: the texts of shapes, types and values, joined."""
     return _SEPARATOR.join((args.dims, args.dims_old, args.types, args.concrete))
 
 
@@ -96,17 +100,18 @@ def has_signature(kind: Kind) -> bool:
 
 
 def roles_of(kind: Kind) -> int:
-    """Returns which arguments are read from events of this kind, as the bits of the native scanner.
+    """Returns which arguments are read from events of this kind, as a sum of bits for the native scanner.
 
-    1: inputs and sequence number; 2: correlation; 4: arguments of device work.
+    The bits are 1 for inputs and sequence number, 2 for correlation, and 4 for the arguments of device work.
     """
     return 1 * int(_WITH_INPUTS[kind]) | 2 * int(_LINKED[kind]) | 4 * int(_ON_DEVICE[kind])
 
 
 def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:
-    """Returns the column "correlation" and DEVICE_COLUMNS, with one entry per event.
+    """Returns the columns "correlation" and DEVICE_COLUMNS, with one element per event. `kind` has the kind of each
+    event.
 
-    Events of kinds without these arguments have 0.
+    An element is 0 if events of this kind do not have the argument.
     """
     linked, on_device = np.flatnonzero(_LINKED[kind]), np.flatnonzero(_ON_DEVICE[kind])
     columns: dict[str, Any] = dict.fromkeys(("correlation", *DEVICE_COLUMNS), np.zeros(len(events), np.int8))
@@ -119,8 +124,7 @@ def argument_columns(events: Sequence[Any], kind: Ints) -> dict[str, Any]:
 
 
 def _spread(values: dict[str, Ints], rows: Rows, length: int) -> dict[str, Ints]:
-    """Returns columns for all events. `values` has the entries for the events `rows`; the other events get 0. `length`
-    is the number of events."""
+    """Returns columns of `length` elements: at `rows` the elements of the columns in `values`, and 0 elsewhere."""
     columns = {name: np.zeros(length, np.int64) for name in values}
     for name, column in columns.items():
         column[rows] = values[name]
@@ -145,8 +149,8 @@ def _device_work(all_args: list[Args]) -> dict[str, Ints]:
 
 
 def _size(args: Args) -> Any:
-    """Returns the bytes of a copy or fill. For a collective, returns elements times element size of its larger side
-    (input or output)."""
+    """Returns the size in bytes of a copy or fill. For a collective, returns the size of the input or of the output,
+    whichever is larger (elements times bytes per element)."""
     if args.elements_in is None or not isinstance(args.dtype, str):
         return args.bytes or 0
     elements = max(whole_number(args.elements_in), whole_number(args.elements_out), 0)
@@ -169,8 +173,11 @@ def _blocks(*grid: int | float) -> int:
 
 
 def _multiprocessors(all_args: list[Args], blocks: Ints) -> Ints:
-    """Returns for each event the number of multiprocessors of the device, computed as blocks / blocks per
-    multiprocessor. 0 below one block per multiprocessor, where the ratio has too few digits."""
+    """Returns for each event the number of multiprocessors of the device, or 0 if unknown.
+
+    It is the number of blocks, divided by the recorded number of blocks per multiprocessor. If the recorded number is
+    less than 1, it has too few digits for this division, and the result is 0.
+    """
     values = [args.blocks_per_sm for args in all_args]
     ratio = np.array([it if isinstance(it, int | float) and 1 <= it < MAX_ID else 0 for it in values], np.float64)
     return np.rint(np.divide(blocks, ratio, out=np.zeros(len(values)), where=ratio > 0)).astype(np.int64)

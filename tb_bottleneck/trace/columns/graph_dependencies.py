@@ -1,9 +1,10 @@
 """The recorded dependencies between operations of a CUDA graph.
 
-torch 2.15 writes them with `enable_graph_dependencies` of torch.profiler.CuspyConfig: in JSON as flows, from the end of
-an operation to the start of one that had to wait for it, with ids from 2^40 on; the flows of launches have the ids of
-their calls (torch/profiler/_cuspy/trace.py: _graph_dependency_flow_events). In native traces they are the
-`event_wait_ids` of render stages, which the reader turns into the same flows.
+torch 2.15 writes these dependencies with `enable_graph_dependencies` of torch.profiler.CuspyConfig. In JSON, a
+dependency is a flow (a pair of events "s" and "f" with the same id) from the end of an operation to the start of an
+operation that has to wait for it. The ids begin at 2^40; flows with smaller ids link launches to calls
+(torch/profiler/_cuspy/trace.py: _graph_dependency_flow_events). In native traces, dependencies are the `event_wait_ids`
+of render stages, which the reader converts to the same flows.
 """
 
 from collections import Counter
@@ -18,10 +19,11 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 
 FIRST_ID = 1 << 40
 MAX_FLOWS = 5_000_000
-"""A graph of 10,000 nodes has about as many dependencies, and a recording has some hundred replays."""
+"""Most flows. A graph of 10,000 nodes has about 10,000 dependencies, and a recording has some hundred replays."""
 
 ROUNDING_NS = 2
-"""A start and a duration in JSON are rounded each, so that the end of an operation is not that of its flow."""
+"""Largest difference between the end of an operation and the start of its flow. They differ because the start and the
+duration of the operation are rounded separately in JSON."""
 
 
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
@@ -29,7 +31,7 @@ SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 @dataclass(frozen=True, eq=False)
 class Flows(Table):
-    """One row per recorded dependency."""
+    """One row per recorded dependency: the second operation has to wait for the first one."""
 
     ended: Ints = column("ns", "when the first operation ended")
     ended_on: Ints = column("row of threads", "the stream of the first operation")
@@ -37,10 +39,11 @@ class Flows(Table):
     started_on: Ints = column("row of threads", "the stream of the second operation")
 
     def operations(self, start: Ints, end: Ints, queue: Ints) -> tuple[Rows, Rows]:
-        """Returns two arrays of rows of operations. Entry i of the first must end before entry i of the second starts.
-        Flows for which one of the operations is not found are left out.
+        """Returns two arrays of rows of operations. Operation i of the first must end before that of the second starts.
 
-        `start`, `end` (ns) and `queue` (row of threads) are columns of all operations."""
+        `start`, `end` (ns) and `queue` (row of threads) are columns of all operations, and rows refer to these columns.
+        A flow is left out if one of its two operations is not found.
+        """
         before, found = _at(end, queue, self.ended, self.ended_on)
         after, also_found = _at(start, queue, self.started, self.started_on)
         both = found & also_found
@@ -48,17 +51,17 @@ class Flows(Table):
 
 
 class FlowsBuilder:
-    """Builds the table of flows from batches of events. `lost` counts the flows beyond the limit."""
+    """Builds the table of flows from batches of events. `lost` counts events that are left out because of MAX_FLOWS."""
 
     def __init__(self, thread: Callable[[object, object], int]) -> None:
-        """`thread(process, thread)` returns the row of the thread with these ids, and adds the thread if it is new."""
+        """`thread` is a function from a process and a thread id to the row of this thread. It adds new threads."""
         self.lost: Counter[str] = Counter()
         self._thread = thread
         self._begins: dict[int, tuple[Any, int]] = {}
         self._ends: dict[int, tuple[Any, int]] = {}
 
     def add(self, events: Sequence[Any]) -> None:
-        """Adds the begins ("s") and ends ("f") of flows that are dependencies. Ignores other events."""
+        """Adds the begins ("s") and ends ("f") of flows with ids from FIRST_ID on. Ignores other events."""
         for event in events:
             if event.ph not in ("s", "f") or type(event.id) is not int or event.id < FIRST_ID:
                 continue
@@ -68,7 +71,7 @@ class FlowsBuilder:
             (self._begins if event.ph == "s" else self._ends)[event.id] = (event.ts, self._thread(event.pid, event.tid))
 
     def build(self) -> Flows:
-        """Returns the table of all added flows with both ends."""
+        """Returns the table of all flows of which both the begin and the end were added."""
         pairs = [(*begin, *self._ends[number]) for number, begin in self._begins.items() if number in self._ends]
         if not pairs:
             return Flows.empty()
@@ -79,8 +82,10 @@ class FlowsBuilder:
 
 
 def _at(time: Ints, queue: Ints, wanted: Ints, wanted_queue: Ints) -> tuple[Rows, Bools]:
-    """Returns for each time `wanted` on the queue `wanted_queue` the row whose `time` (except for rounding) and `queue`
-    are equal, and a mask of the wanted times for which there is such a row."""
+    """Returns for each i the row with the time wanted[i] and the queue wanted_queue[i], and a mask: True if it exists.
+
+    `time` (ns) and `queue` are the columns that are searched. Times are equal if they differ by at most ROUNDING_NS.
+    """
     rows, found = np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
     own, asked = np.lexsort((time, queue)), np.lexsort((wanted, wanted_queue))
     queues = np.intersect1d(queue, wanted_queue)

@@ -1,6 +1,7 @@
-"""Interns the kind, name and thread of an event together, as one number.
+"""Interns the kind, name and thread of an event together, as one number: the label.
 
-A recording has about a hundred events per combination; three separate lookups took twice as long.
+A recording has about a hundred events per combination of kind, name and thread. Three separate lookups take twice as
+long as one.
 """
 
 from collections import defaultdict
@@ -17,10 +18,10 @@ from tb_bottleneck.trace.demangle import demangled
 from tb_bottleneck.trace.kinds import Kind, kind_of_row
 from tb_bottleneck.trace.table import Bools, Ints
 
-# Longer names are cut: names are displayed, and a trace may contain one of megabytes.
+# Longer names are cut, because names are displayed and a trace may contain a name of several megabytes.
 MAX_NAME = 2_000
 MESSAGE_OPERATOR = "record_param_comms"
-"""The operator that has the arguments of a collective."""
+"""The name of the operator that has the arguments of a collective."""
 
 # The lowest bits of a label are its kind, so that the kinds of a batch are known before the recording is complete.
 _KIND_BITS = (len(Kind) - 1).bit_length()
@@ -38,8 +39,10 @@ class Thread(Record, frozen=True):
 
 
 class Labels(dict[tuple[Any, ...], int]):
-    """A dict: (category, name, process, thread) as written in the file -> label, a number that stands for all four.
-    Looking up a new key adds a label."""
+    """A dict from (category, name, process, thread), as written in the file, to a label: a number for all four.
+
+    Looking up a new key adds a label.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,16 +70,18 @@ class Labels(dict[tuple[Any, ...], int]):
         return np.fromiter([self[event.cat, event.name, event.pid, event.tid] for event in events], np.int64)
 
     def have_messages(self, labels: Ints) -> Bools:
-        """Returns a mask of `labels`: True for those of MESSAGE_OPERATOR and of kernels, which can have the arguments
-        of a collective."""
+        """Returns a mask of `labels`: True for labels of MESSAGE_OPERATOR and of kernels.
+
+        Only these events can have the arguments of a collective.
+        """
         return np.isin(labels, self._messages) if self._messages else np.zeros(len(labels), np.bool_)
 
     def thread(self, process: object, thread: object) -> int:
-        """Returns the row of the thread with these ids in `threads()`. Adds the thread if it is new."""
+        """Returns the index in `threads()` of the thread with these ids. Adds the thread if it is new."""
         return self._threads[id_text(process), id_text(thread)]
 
     def columns(self, labels: Ints) -> dict[str, Ints]:
-        """Returns the columns that the labels encode: kind, name (row of names) and thread (row of threads)."""
+        """Returns the columns "kind", "name" (row of names) and "thread" (row of threads) for an array of labels."""
         row = labels >> _KIND_BITS
         name, thread = (narrow(np.array(column, np.int64)) for column in (self._name_of, self._thread_of))
         return {"kind": narrow(kinds_of(labels)), "name": name[row], "thread": thread[row]}
@@ -112,6 +117,6 @@ def clean(name: object) -> str:
 
 
 def event_of(key: bytes | None) -> Event:
-    """Returns an event with the category, name, process and thread in `key`, a key of the native scanner."""
+    """Returns an event with only the category, name, process and thread in `key`, which the native scanner makes."""
     parts = zip(_FIELDS, (key or b"\0\0\0").split(b"\0"), strict=True)
     return decode_event(b"{" + b",".join([field + part for field, part in parts if part]) + b"}")

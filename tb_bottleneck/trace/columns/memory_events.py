@@ -1,8 +1,9 @@
 """The table of allocations and frees: the `[memory]` events of recordings with profile_memory=True.
 
-The profiler writes one event per call of an allocator, with the allocator's totals after the call (torch
-c10/core/Allocator.cpp, reportMemoryUsageToProfiler). Totals of CUDA and HIP devices include the memory from before the
-recording. Totals of the CPU start with the first memory recording of the process, so only their differences are used.
+The profiler writes one event per allocation or free, with the total memory of the allocator after the call (torch
+c10/core/Allocator.cpp, reportMemoryUsageToProfiler). The totals of CUDA and HIP devices include the memory that was
+allocated before the recording. The totals of the CPU start at 0 with the first memory recording of the process, so only
+differences of CPU totals are used.
 """
 
 from collections import Counter, defaultdict
@@ -19,15 +20,16 @@ from tb_bottleneck.trace.columns.number_columns import times, whole_numbers
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 CPU_DEVICE_TYPE = 0  # c10/core/DeviceType.h: 0 CPU, 1 CUDA, 6 HIP, 12 XPU
-# 1.6 GB of columns. A step has about a thousand of them, so this is more than a recording of ten thousand steps.
+# The columns of this many events take 1.6 GB. A step has about a thousand memory events, so this is more than a
+# recording of ten thousand steps.
 MAX_MEMORY_EVENTS = 20_000_000
 
 
 _SCANNED = ("time", "thread", "address", "size", "allocated", "reserved", "device_type", "device")
-"""Columns in the native scanner's order."""
+"""Names of the columns, in the order in which the native scanner returns them."""
 
 Caller = tuple[str, str]
-"""Process and thread."""
+"""Process id and thread id, as texts, of a thread that allocates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,25 +46,28 @@ class MemoryEvents(Table):
     device: Ints = column("id", "index of the device; -1 for the CPU")
 
     def on(self, device_type: int, device: int) -> "MemoryEvents":
-        """Returns the rows of the device with this c10::DeviceType and index."""
+        """Returns the rows of the device with the c10::DeviceType `device_type` and the index `device`."""
         return self.take((self.device_type == device_type) & (self.device == device))
 
     @property
     def whole_chain(self) -> bool:
-        """True if each total is the previous total plus the event's bytes, so that no event is lost.
+        """True if each total is the previous total plus the bytes of the event, which shows that no event is missing.
 
-        Valid only for the rows of one device.
+        Use it only on a table with the rows of a single device.
         """
         return bool((self.allocated[:-1] + self.size[1:] == self.allocated[1:]).all())
 
     @property
     def with_addresses(self) -> bool:
-        """True if each event has an address; such events have totals too."""
+        """True if each event has an address. Events with addresses also have totals."""
         return bool((self.address != 0).all())
 
 
 class MemoryEventsBuilder:
-    """Builds the table of memory events from batches. `lost` counts the unusable events by reason."""
+    """Builds the table of memory events from batches of events.
+
+    `lost` maps a reason to the number of events that are left out for this reason.
+    """
 
     def __init__(self) -> None:
         self.lost: Counter[str] = Counter()
@@ -72,7 +77,7 @@ class MemoryEventsBuilder:
         self._rows = 0
 
     def add(self, events: Sequence[Any]) -> None:
-        """Adds those `[memory]` events that have arguments."""
+        """Adds `[memory]` events. Each event must have arguments."""
         if events:
             self._add(*self._columns(events))
 
@@ -85,7 +90,10 @@ class MemoryEventsBuilder:
             self._add(columns, columns["size"] != 0)
 
     def build(self, thread: Callable[[object, object], int]) -> MemoryEvents:
-        """Returns the table of all batches, sorted by time. `thread(process, thread)` must return the thread's row."""
+        """Returns the table of all batches, sorted by time.
+
+        `thread` is a function that returns the row of a thread in the table of threads, from its process and thread id.
+        """
         if not self._parts:
             return MemoryEvents.empty()
         threads = np.array([thread(*caller) for caller in self._callers], np.int64)
@@ -108,7 +116,7 @@ class MemoryEventsBuilder:
         return self._caller_of[key]
 
     def _columns(self, events: Sequence[Any]) -> tuple[dict[str, Ints], Bools]:
-        """Returns the columns of a batch, and a mask of the events with a usable time and size."""
+        """Returns the columns of `events`, and a mask of `events`: True if the time and the size are usable."""
         time, good = times([event.ts for event in events])
         all_args = [event.args for event in events]
         pairs = [(event.pid, event.tid) for event in events]

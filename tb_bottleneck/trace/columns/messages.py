@@ -1,7 +1,8 @@
-"""Interned arguments of collectives and point-to-point messages: torch's ParamCommsDebugInfo, as Kineto writes it.
+"""Interned arguments of collectives and point-to-point messages.
 
-The operator `record_param_comms` has these arguments, and Kineto copies them to the kernels that the operator launches
-(libkineto/src/output_json.cpp). The values are untrusted; invalid numbers are -1.
+The arguments are torch's ParamCommsDebugInfo in the form that Kineto writes. The operator `record_param_comms` has
+these arguments, and Kineto copies them to the kernels that the operator launches (libkineto/src/output_json.cpp). The
+values are untrusted. Invalid numbers become -1.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ _MAX_UNSIGNED = 1 << 64
 
 
 class Message(NamedTuple):
-    """The arguments of one collective or message. Empty text and -1 mean that a value was not recorded."""
+    """The arguments of one collective or point-to-point message. Empty texts and -1 stand for values not recorded."""
 
     operation: str
     dtype: str = ""
@@ -44,9 +45,10 @@ NO_MESSAGE = Message("")
 
 
 class Messages(dict[Message, int]):
-    """A dict: message -> row number. Row 0 is NO_MESSAGE. Looking up a new message adds a row.
+    """A dict from message to row number. Row 0 is NO_MESSAGE. Looking up a new message adds a row.
 
-    Beyond MAX_MESSAGES, a lookup of a new message returns 0 and increments `lost`."""
+    If there are already MAX_MESSAGES rows, a lookup of a new message returns 0 and increments `lost`.
+    """
 
     def __init__(self) -> None:
         super().__init__({NO_MESSAGE: 0})
@@ -61,9 +63,9 @@ class Messages(dict[Message, int]):
 
 
 def message_rows(messages: Messages, events: Sequence[Any], has_message: Bools) -> Ints:
-    """Returns the row of each event's message in `messages`; 0 for events without a message.
+    """Returns for each event the row of its message in `messages`, or 0 if the event has no message.
 
-    Only the events in the mask `has_message` are read. New messages are added to `messages`.
+    Only the events for which the mask `has_message` is True are read. New messages are added to `messages`.
     """
     rows = np.zeros(len(events), np.int64)
     for row in np.flatnonzero(has_message).tolist():

@@ -19,7 +19,7 @@ _NARROW = (np.iinfo(np.int8), np.iinfo(np.int16), np.iinfo(np.int32))
 
 
 def times(values: list[Any]) -> tuple[Ints, Bools]:
-    """Returns times in nanoseconds, converted from microseconds, and a mask of the usable values.
+    """Returns `values`, which are times in microseconds, in nanoseconds, and a mask of the usable values.
 
     The time of an unusable value is 0.
     """
@@ -45,7 +45,7 @@ def _exact_times(values: list[Any]) -> tuple[Ints, Bools]:
 
 
 def _exact_time(value: Any) -> tuple[int, bool]:
-    """Returns one time in ns, converted by its decimal digits, and whether the value is usable."""
+    """Returns the time `value` (us) in ns, computed exactly from its decimal digits, and True if it is usable."""
     try:
         us = value if isinstance(value, Decimal) else Decimal(str(value))
         if us.is_finite() and abs(us) < MAX_TIME_US:
@@ -56,7 +56,7 @@ def _exact_time(value: Any) -> tuple[int, bool]:
 
 
 def whole_numbers(values: list[Any]) -> Ints:
-    """Returns ids or sizes as int64; 0 for a value that is not a number or is out of range."""
+    """Returns ids or sizes as int64. A value that is not a number, or not between -MAX_ID and MAX_ID, becomes 0."""
     if {int}.issuperset(map(type, values)):
         with suppress(OverflowError):
             numbers = np.fromiter(values, np.int64)
@@ -65,7 +65,7 @@ def whole_numbers(values: list[Any]) -> Ints:
 
 
 def whole_number(value: Any) -> int:
-    """Returns an id or size as int; 0 if `value` is not a number or is out of range."""
+    """Returns an id or size as int; 0 if `value` is not a number, or not between -MAX_ID and MAX_ID."""
     if type(value) is not int:
         try:
             value = int(float(value))

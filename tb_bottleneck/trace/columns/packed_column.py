@@ -1,7 +1,8 @@
-"""Integer columns of large tables in little memory.
+"""Stores the integer columns of large tables in little memory.
 
-Most columns are ids and row numbers of less than 32 bits, and many are 0 for most kinds of events. Arithmetic on narrow
-integers would overflow, so narrow integers never leave this module: everything that is read from a column is int64.
+Most columns are ids and row numbers of less than 32 bits, and many columns are 0 for most kinds of events. Columns are
+stored as integers of 8, 16 or 32 bits. Arithmetic on these would overflow, so everything that is read from a column is
+int64.
 """
 
 import ctypes
@@ -18,10 +19,10 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 
 def return_freed_memory() -> None:
-    """Returns freed memory to the operating system. Does nothing where the C library has no such function.
+    """Returns freed memory to the operating system. Does nothing if the C library has no function for this.
 
-    glibc keeps freed memory that lies below memory still in use. After a trace is read, this is as much memory as the
-    columns take.
+    glibc keeps freed memory that lies below memory still in use. After a trace is read, the kept memory is as large as
+    the columns.
     """
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
@@ -31,16 +32,16 @@ def return_freed_memory() -> None:
 
 Value = TypeVar("Value", bound=np.generic)
 
-# Rows that are looked up at once.
+# Number of rows that are looked up at once.
 _PART = 1 << 16
-# A column with more zeros than this is stored as its other rows, with the row number of each.
+# If the share of zeros in a column is larger, only the other values are stored, with the row number of each.
 MOSTLY_ZERO = 0.9
 
 
 def packed(values: Any) -> Ints:
     """Returns a read-only column of the integers in `values`, stored in little memory.
 
-    Indexing the column returns int64. Arithmetic needs an index first (`column[:] + 1`); comparisons and NumPy
+    Indexing the column returns int64. For arithmetic, index the column first (`column[:] + 1`). Comparisons and NumPy
     functions accept the column itself.
     """
     some = np.count_nonzero(values)
@@ -49,8 +50,7 @@ def packed(values: Any) -> Ints:
 
 
 def look_up(values: NDArray[Value], column: Ints) -> NDArray[Value]:
-    """Returns `values[column]`. It is computed in parts, because NumPy alone would first convert the whole column to
-    int64."""
+    """Returns `values[column]`, computed in parts: NumPy would convert the whole column to int64 at once."""
     found = np.empty(len(column), values.dtype)
     for first in range(0, len(column), _PART):
         found[first : first + _PART] = values[column[first : first + _PART]]
@@ -66,7 +66,7 @@ def _compared(test: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Bools]:
 
 
 class PackedColumn:
-    """A column, stored in the smallest integer type that fits all values."""
+    """A column of integers, stored in the smallest integer type that fits all values."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -99,7 +99,7 @@ class PackedColumn:
 
 
 class SparseColumn(PackedColumn):
-    """A column in which most values are 0: only the other values are stored, with their row numbers."""
+    """A column in which most values are 0. Only the other values are stored, with the row number of each."""
 
     def __init__(self, values: Any) -> None:
         self._length = len(values)
@@ -140,7 +140,7 @@ class SparseColumn(PackedColumn):
 
 
 class SumColumn(PackedColumn):
-    """The sum of two columns. It is computed only for the rows that are read."""
+    """A column that is the sum of two columns. The sum is computed only for the rows that are read."""
 
     def __init__(self, first: Ints, second: Ints) -> None:
         self._first, self._second = first, second

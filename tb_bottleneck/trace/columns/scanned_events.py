@@ -1,4 +1,8 @@
-"""Columns of scanned events: the keys of the scanner become labels and signatures, in the order of the file."""
+"""Converts the results of the native scanner to columns of the event table.
+
+The scanner describes each event by keys. The keys become labels (columns/labels.py) and signatures
+(columns/event_args.py), in the order of the file.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,20 +19,21 @@ COLUMNS = (
     "start", "duration", "label", "sequence", "signature", "correlation", "device", "stream", "bytes", "blocks",
     "multiprocessors", "occupancy",
 )  # fmt: skip
-"""Columns of complete events, in the scanner's order."""
+"""Columns of complete events, in the order in which the native scanner returns them."""
 
-# torch until 1.11 wrote them with a capital. A category that is not known is learned from its first event.
+# Categories as written in traces: torch until 1.11 writes a capital first letter. An unknown category is added when its
+# first event is read.
 _WRITTEN = tuple(
     dict.fromkeys(word for name in (*KIND_OF, "ac2g", "gpu_user_annotation") for word in (name, name.title()))
 )
 # A recording has about ten categories.
 _MAX_CATEGORIES = 200
-# Larger than the tables of any honest recording; a file with more is read all the same, with more work.
+# Most keys whose labels are remembered. No usual recording has more. A file with more keys is read, too, but slower.
 _MAX_KEYS = 1 << 17
 
 
 class ScannedColumns:
-    """Converts the results of the native scanner to columns. Remembers the labels of keys in earlier results."""
+    """Converts the results of the native scanner to columns. Remembers the label of each key for later results."""
 
     def __init__(self, labels: Labels, signatures: Signatures) -> None:
         self._labels = labels
@@ -37,14 +42,14 @@ class ScannedColumns:
         self._categories = {b'"%s"' % word.encode(): roles_of(kind_of(word)) for word in _WRITTEN}
 
     def categories(self) -> Categories:
-        """Returns pairs of a known category, as JSON text with quotes, and its bits (see `roles_of`)."""
+        """Returns pairs of a known category (JSON text with quotes) and the bits of its arguments (see `roles_of`)."""
         return tuple(self._categories.items())
 
     def of(self, scanned: Scanned) -> dict[str, Ints]:
-        """Returns the COLUMNS of all rows of `scanned`.
+        """Returns the COLUMNS of all events in `scanned`.
 
-        The rows of events that the scanner did not read itself (`scanned.decoded`) are placeholders for the caller to
-        fill.
+        The scanner does not read some events itself (`scanned.decoded`). The rows of these events are placeholders,
+        which the caller has to fill.
         """
         if len(self._label_of) > _MAX_KEYS:
             self._label_of.clear()
@@ -76,8 +81,10 @@ class ScannedColumns:
         return self._labels[event.cat, event.name, event.pid, event.tid]
 
     def _signatures_of(self, scanned: Scanned, rows: Ints) -> Ints:
-        """Returns the signature of each row. `rows` has for each row the number of its key in `scanned.signatures`, or
-        -1."""
+        """Returns the row of each event's signature.
+
+        `rows` has for each event an index into `scanned.signatures`, or -1 if the event has no signature.
+        """
         before = self._signatures.lost
         signatures = np.array([*self._signature_rows(scanned), 0], np.int64)
         if self._signatures.lost > before:  # each event counts, and not each key

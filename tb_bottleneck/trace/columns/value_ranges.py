@@ -1,8 +1,8 @@
-"""The ranges of times and sizes of a trace. Values outside are dropped here, so that no later code can overflow.
+"""The valid ranges of times and sizes in a trace. Values outside are removed, so that later code cannot overflow.
 
-Each value of a file fits into 64 bits, but sums and differences of malicious values do not. After `within_ranges`,
-differences of times, and sums of durations and of sizes over all rows, are below 2^62. Every reader of traces calls it
-on the complete tables.
+Each value of a file fits into 64 bits, but sums and differences of malicious values may not. `within_ranges` ensures
+that differences of times, sums of durations and sums of sizes are below 2^62. Each function that reads a trace calls
+`within_ranges` on the complete tables.
 """
 
 from collections import Counter
@@ -16,11 +16,12 @@ from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.table import Bools, Ints, Table
 
-# Times are since 1970 or since the start of the machine. 2^62 ns since 1970 is in the year 2116.
+# Times are in ns since 1970 or since the start of the machine. 2^62 ns since 1970 is in the year 2116.
 MAX_TIME_NS = 2**62
-# All events are within this time of the one in the middle: no recording takes a week. A damaged time is far outside.
+# Largest distance of an event from the event in the middle of the table. No recording takes a week, and a damaged time
+# is much farther away.
 MAX_DISTANCE_NS = 7 * 24 * 3600 * NS_PER_S
-# One block of memory, or one copy: more than any machine has.
+# Largest size of a memory block, a memory total or a copy: more than any machine has.
 MAX_BYTES = 2**50
 MAX_SUM = 2.0**62
 
@@ -30,9 +31,10 @@ FAR_AWAY, TOO_LONG = "time far from the others", "durations too long together"
 
 
 def within_ranges(events: Events, memory: MemoryEvents) -> tuple[Events, MemoryEvents, Counter[str]]:
-    """Returns both tables without values outside the ranges, and the number of lost events by reason.
+    """Returns both tables without values outside the ranges, and the number of removed events by reason.
 
-    Events with an unusable time, duration or memory size are removed. An unusable size of a copy becomes 0.
+    Events with a time, a duration or a memory size outside the ranges are removed. If the size of a copy is outside the
+    range, it becomes 0.
     """
     lost: Counter[str] = Counter()
     if len(events):
@@ -60,8 +62,7 @@ def _near(times: Ints, middle: int) -> Bools:
 
 
 def _summable(values: Ints) -> Bools:
-    """Returns a mask of `values` that leaves out the largest values, so that the sum of the others is at most
-    MAX_SUM."""
+    """Returns a mask of `values`. The largest values are False, so that the sum of the others is at most MAX_SUM."""
     if values.sum(dtype=np.float64) <= MAX_SUM:
         return np.ones(len(values), np.bool_)
     order = np.argsort(values, kind="stable")
@@ -71,7 +72,7 @@ def _summable(values: Ints) -> Bools:
 
 
 def _kept(table: T, mask: Bools, reason: str, lost: Counter[str]) -> T:
-    """Returns the rows of `table` in `mask`, and adds the number of the other rows to `lost[reason]`."""
+    """Returns the rows of `table` for which `mask` is True, and adds the number of other rows to `lost[reason]`."""
     if mask.all():
         return table
     lost[reason] += int(np.count_nonzero(~mask))
