@@ -1,4 +1,4 @@
-"""A trace with the derived data that several answers share, and a cache of the traces that were used last."""
+"""A trace with the derived data that several requests of the user need, and a cache of the traces used last."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -20,20 +20,22 @@ from tb_bottleneck.trace.trace import Trace, load
 
 @dataclass(frozen=True, eq=False)
 class InspectedTrace:
-    """A trace with the derived data for details. Each property is computed on first use and cached."""
+    """A trace with the data derived from it for the detail views. Each property is computed on first use and cached."""
 
     loaded: Trace
 
     @cached_property
     def recording(self) -> Recording | None:
-        """The recording of the trace and its window (the steps that the report judges), from which the profiler's time
-        was removed; None if the trace has no window."""
+        """The trace with its window (the steps that the report is about), without the profiler's own time.
+
+        None if the trace has no window.
+        """
         steps = find_steps(self.loaded)
         return without_profiler_time(Recording(self.loaded, steps)) if steps is not None else None
 
     @property
     def trace(self) -> Trace:
-        """The trace without the profiler's time, or the loaded trace if there is no recording."""
+        """The trace without the profiler's own time, or the loaded trace if `recording` is None."""
         return self.loaded if self.recording is None else self.recording.trace
 
     @cached_property
@@ -48,7 +50,8 @@ class InspectedTrace:
 
     @cached_property
     def device_keys(self) -> Ints:
-        """For each of `trace.all_device_ops` the key that decides its colour (a row of lanes.KEYS)."""
+        """For each operation in `trace.all_device_ops` an index into lanes.KEYS, which decides the colour on the
+        timeline."""
         trace, ops = self.trace, self.trace.all_device_ops
         keys = np.full(len(ops), KEY[Regime.UNEXPLAINED], np.int64)
         if self.recording is None or not len(ops):
@@ -76,19 +79,22 @@ def load_inspected(path: str, progress: Callable[[int, int], None] | None = None
 Progress = Callable[[int, int], None]
 
 MAX_CACHED_EVENTS = 3_000_000
-"""Largest number of events of all cached recordings together. One recording is always kept, even if it is larger. An
-event takes about 500 bytes, including derived data."""
+"""Largest number of events of all cached traces together. One trace is always kept, even if it is larger. An event
+takes about 500 bytes of memory, including derived data."""
 
 
 class TraceCache:
-    """Caches the traces that were used last, so that further questions about them need no reading. Not thread-safe."""
+    """Caches the traces that were used last, so that their files are not read again. Not thread-safe."""
 
     def __init__(self) -> None:
         self._traces: OrderedDict[tuple[str, int], InspectedTrace] = OrderedDict()
 
     def get(self, path: str, mtime_ns: int, progress: Progress | None) -> InspectedTrace:
-        """Returns the trace at `path` with the modification time `mtime_ns` (ns since 1970). Reads the file if it is
-        not in the cache; `progress` is then called with the bytes read so far and in total."""
+        """Returns the trace at `path` with the modification time `mtime_ns` (ns since 1970).
+
+        Reads the file if the trace is not in the cache. Meanwhile, `progress` is called with the number of bytes read
+        so far and the size of the file in bytes.
+        """
         key = (path, mtime_ns)
         if key not in self._traces:
             self._traces[key] = InspectedTrace(load(path, progress))

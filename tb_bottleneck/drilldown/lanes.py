@@ -1,6 +1,6 @@
-"""The rows (lanes) of the timeline: owners of the time, steps, critical path, host threads, streams and counters.
+"""The rows (lanes) of the timeline: regimes, steps, critical path, host threads, streams and counters.
 
-The events of a lane are sorted by start and do not overlap, except that operations on a stream may rarely overlap.
+The events of a lane are sorted by start. They do not overlap, except for rare overlaps of operations on a stream.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,8 +35,8 @@ KEY = {word: row for row, word in enumerate(KEYS)}
 
 MAX_HOST_THREADS, MAX_PYTHON_THREADS, MAX_STREAMS, MAX_COUNTERS = 6, 2, 12, 8
 MAX_DEPTH, MAX_PYTHON_DEPTH = 8, 10  # number of rows shown per thread
-MAX_NESTING = 72  # frames nest deeper than operators; deeper events are not shown
-# Frames that rarely change (the interpreter's start, main()) take a row each without information.
+MAX_NESTING = 72  # frames nest deeper than operators; events at a larger depth are not shown
+# A depth with fewer frames gets no row, because frames that rarely change, such as main(), give no information.
 MIN_FRAMES = 4
 _MONITOR_FRAME = "tb_bottleneck/monitor/"
 _ROLE_KEY = {Role.WAIT: Regime.SYNC, Role.COPY: Regime.TRANSFER, Role.ALLOCATE: Regime.ALLOCATOR}
@@ -46,7 +46,8 @@ _ROLE_KEY = {Role.WAIT: Regime.SYNC, Role.COPY: Regime.TRANSFER, Role.ALLOCATE: 
 class Lane:
     """One row of the timeline. `start`, `end` (ns), `key` and `name` have one element per event.
 
-    `key` decides the colour: an index into KEYS. `name` is an index into `names`, or -1 if the key suffices."""
+    `key` is an index into KEYS and decides the colour. `name` is an index into `names`, or -1 if an event has no name
+    of its own. `track` is the id of the thread or stream, and `depth` the nesting depth of the row in this track."""
 
     group: str
     title: str
@@ -60,7 +61,7 @@ class Lane:
 
     @cached_property
     def reach(self) -> Ints:
-        """For each event the latest end in ns of this event and all earlier ones."""
+        """For each event the latest end, in ns, of this event and all earlier events."""
         return np.asarray(np.maximum.accumulate(self.end), np.int64)
 
 
@@ -73,8 +74,10 @@ class Lanes:
 
 
 def lanes_of(trace: Trace, recording: Recording | None, device_keys: Ints) -> Lanes:
-    """Returns the rows of the timeline. `device_keys` has an index into KEYS, which decides the colour, for each of
-    `trace.all_device_ops`."""
+    """Returns the rows of the timeline.
+
+    `device_keys` has for each operation in `trace.all_device_ops` an index into KEYS, which decides the colour.
+    """
     rows: list[Lane] = []
     if recording is not None:
         rows += [_account(recording.owned_spans), _steps(recording)]
@@ -120,8 +123,8 @@ def _busiest(trace: Trace, kinds: tuple[Kind, ...]) -> list[int]:
 
 
 def _is_monitor(trace: Trace, thread: int, working: list[int]) -> bool:
-    """Returns True if `thread` is a thread of our monitor: it runs frames of the monitor, and is not in `working`, the
-    threads with operators."""
+    """Returns True if `thread` is a thread of our monitor: it runs Python functions of the monitor, and is not in
+    `working`, the threads with operators, annotations or calls."""
     if thread in working:
         return False
     rows = trace.rows(Kind.PYTHON)
@@ -152,8 +155,11 @@ def _python(trace: Trace, thread: int, keys: Ints) -> Iterator[Lane]:
 
 
 def _with_call_lines(trace: Trace, lane: Lane, rows: Rows) -> Lane:
-    """Returns `lane` with the line of the user's program that makes the call appended to the names of calls, where this
-    line is known. `rows` has the event row of each element of the lane."""
+    """Returns `lane` with the calling line appended to the names of the functions, where this line is known.
+
+    The calling line is the line of the user's program that calls the function. `rows` has the event row of each element
+    of the lane.
+    """
     line = trace.call_lines.of(rows)
     known = np.flatnonzero(line > 0)
     if not len(known):
@@ -182,7 +188,7 @@ def _events_lane(trace: Trace, group: str, thread: int, depth: int, rows: Rows, 
 
 
 def _depths(trace: Trace, rows: Rows) -> Ints:
-    """Returns for each of `rows` the number of rows that enclose it, at most MAX_NESTING."""
+    """Returns for each event in `rows` the number of events in `rows` that enclose it, at most MAX_NESTING."""
     parent = nest(trace.events.start[rows], trace.events.end[rows]).parent
     depth = np.zeros(len(rows), np.int64)
     inner = np.flatnonzero(parent != np.arange(len(rows)))
@@ -219,8 +225,10 @@ def _host_keys(trace: Trace) -> Ints:
 
 
 def _counters(trace: Trace) -> Iterator[Lane]:
-    """Yields one row of the timeline per hardware counter of the trace's device. Values are shown relative to 100 %, or
-    to the largest value."""
+    """Yields one row of the timeline per hardware counter of the trace's device.
+
+    Values in percent are shown relative to 100 %, all others relative to the largest value of the counter.
+    """
     counters = trace.counters.take(trace.counters.device == trace.device_index)
     for name in np.unique(counters.name)[:MAX_COUNTERS].tolist():
         samples = counters.take(counters.name == name)

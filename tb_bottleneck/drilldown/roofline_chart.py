@@ -1,7 +1,8 @@
 """The roofline chart: the rates that operators reach, compared with the device's peaks. Needs recorded shapes.
 
-The operations of matrix multiplications follow from their formula. Pointwise operators, reductions and normalisations
-count as one operation per element of their largest operand: the real number is not recorded, and bandwidth limits them.
+The number of floating-point operations of a matrix multiplication is computed from the shapes. A pointwise operator, a
+reduction or a normalisation counts as one operation per element of its largest operand. The exact number is not known,
+but it hardly matters, because bandwidth limits these operators.
 """
 
 from collections.abc import Iterator
@@ -41,18 +42,20 @@ _RECORD_SHAPES = "with profile(record_shapes=True, ...) as prof:"
 
 @dataclass(frozen=True)
 class _Use:
-    """The use of one operator: all its calls with one set of shapes that launched the same kernel."""
+    """One point of the chart: all calls of one operator with the same shapes that launched the same kernel."""
 
     operator: int  # row of names
     signature: int  # row of signatures
-    kernel: int | None  # row of names: the longest kernel that it launched; None on the CPU
+    kernel: int | None  # row of names: the longest kernel that a call launched; None on the CPU
     time: int  # ns
     calls: int
 
 
 def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
     """Returns the roofs and the points of the chart. If there can be no chart, the message has the problem instead.
-    `window_ns` is the length of the window, the steps that the report judges."""
+
+    `window_ns` is the length in ns of the window, which has the steps that the report is about.
+    """
     trace = recording.trace
     peaks = peaks_of(trace) if recording.on_device else cpu_peaks_of(trace)
     if peaks is None and not recording.on_device:
@@ -75,8 +78,7 @@ def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
 
 
 def _basis(peaks: Peaks) -> str:
-    """Returns a text about the source of the roofs and their reduction. Efficiency figures use the unreduced rates of
-    the data sheet."""
+    """Returns a text that names the source of the roofs, and the share of the source's rate that is used as roof."""
     if peaks.achievable == 1.0:
         return peaks.basis
     return f"{peaks.basis}, matrix units at {share_text(peaks.achievable)} of it"
@@ -96,7 +98,7 @@ def _uses_of(recording: Recording) -> Iterator[_Use]:
 
 
 def _cpu_uses(recording: Recording) -> Iterator[_Use]:
-    """Yields the operators of the main thread that do work themselves, grouped by name and signature."""
+    """Yields the operators of the main thread that do work themselves, grouped by name and signature (inputs)."""
     operators, events = recording.main_operators, recording.trace.events
     works = (operators.own >= DISPATCH_SIZED_NS) & recording.in_window(events.start[operators.rows])
     rows, own = operators.rows[works], operators.own[works]
@@ -109,7 +111,7 @@ def _cpu_uses(recording: Recording) -> Iterator[_Use]:
 
 
 def _kernel_uses(recording: Recording) -> Iterator[_Use]:
-    """Yields the operators that launched kernels in the window, grouped by name, signature and kernel."""
+    """Yields the operators that launched kernels in the window, grouped by name, signature (inputs) and kernel."""
     trace, ops, steps = recording.trace, recording.trace.device_ops, recording.steps
     has_operator, operator = trace.calling_operators
     inside = (ops.start >= steps.begin) & (ops.start < steps.end)
@@ -140,8 +142,10 @@ def _elements(dims: Shape) -> int:
 
 
 def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> pb.RoofPoint | None:
-    """Returns the point of `use` in the chart; None if its work, bytes or precision are unknown or implausible. `peaks`
-    are the device's rates, `window_ns` is the length of the judged steps."""
+    """Returns the point of `use` in the chart; None if its work, bytes or precision are unknown or implausible.
+
+    `peaks` are the peak rates of the device. `window_ns` is the length of the window in ns.
+    """
     trace = recording.trace
     operands = operands_of(trace.signatures[use.signature])
     if operands is None or use.time <= 0:
@@ -172,15 +176,17 @@ def _point(recording: Recording, peaks: Peaks, use: _Use, window_ns: float) -> p
 
 
 def _precision(use: _Use, kernel: str, operand_type: str) -> Precision | None:
-    """Returns the precision of `use`, from the name of its kernel and the type of its operands. On the CPU, only fp32
-    is compared, because calibration measures no other rate; None for other types there."""
+    """Returns the precision of `use`, from the name of its kernel and the type of its operands; None if unknown.
+
+    On the CPU, only fp32 operands have a precision, because calibration measures no other rate.
+    """
     if use.kernel is None:
         return _ON_VECTOR_UNITS if operand_type == "float" else None
     return with_operand_type(precision_of(kernel), operand_type)
 
 
 def _label(precision: Precision) -> str:
-    """Returns the name of the roof for `precision`. For half types on vector units, this is the fp32 roof."""
+    """Returns the name of the roof for `precision`. All types on vector units have the fp32 roof."""
     if precision.unit == "vector":
         return "fp32 vector"
     return f"{'fp32_matrix' if precision.dtype == 'fp32' else precision.dtype} tensor"

@@ -1,4 +1,4 @@
-"""All tables of the window as one message, and the tables of waits and of copies."""
+"""Makes the tables of the analysed window as one message. Makes the tables of waits and copies itself."""
 
 from collections import defaultdict
 
@@ -30,8 +30,10 @@ ProgramPlace = tuple[str, str, str]  # kind, operator, line
 
 
 def add_waits(recording: Recording, tables: pb.Tables) -> None:
-    """Adds to `tables` the waits of the host that left the device idle, grouped by their place in the program, the
-    place with the most idle time first."""
+    """Adds to `tables` the waits of the host that left the device idle, grouped by line of the program and operator.
+
+    The group with the most idle time is first.
+    """
     if not recording.on_device:
         return
     by_place: defaultdict[ProgramPlace, list[CostlyWait]] = defaultdict(list)
@@ -62,7 +64,7 @@ def _lines(recording: Recording) -> list[str]:
 
 
 def add_copies(recording: Recording, tables: pb.Tables) -> None:
-    """Adds to `tables` the copies and fills of the window, grouped by the profiler's names for them, longest first."""
+    """Adds to `tables` the copies and fills of the window, grouped by name, the group with the most time first."""
     ops, steps = recording.trace.device_ops, recording.steps
     ops = ops.take(np.isin(ops.work, _COPIES) & (ops.end > steps.begin) & (ops.start < steps.end))
     is_copy = np.array([name.lower().startswith("mem") for name in recording.trace.names], np.bool_)
@@ -88,7 +90,7 @@ MAX_STEP_COLUMNS = 240
 
 
 def tables_of(inspected: InspectedTrace) -> pb.Tables:
-    """Returns the tables of the window, the steps that the report judges; empty if nothing was recorded."""
+    """Returns the tables of the window (the steps that the report is about); empty if nothing was recorded."""
     recording = inspected.recording
     if recording is None:
         return pb.Tables()
@@ -106,8 +108,10 @@ def tables_of(inspected: InspectedTrace) -> pb.Tables:
 
 
 def _step_account(recording: Recording) -> pb.StepColumns:
-    """Returns the time of each step by regime. With more than MAX_STEP_COLUMNS steps, columns are means of several
-    steps."""
+    """Returns the time of each step by regime, one column per step.
+
+    With more than MAX_STEP_COLUMNS steps, a column has the mean of several consecutive steps.
+    """
     edges = recording.steps.edges
     per_column = -(-(len(edges) - 1) // MAX_STEP_COLUMNS)
     cuts = np.append(np.arange(0, len(edges) - 1, per_column), len(edges) - 1)

@@ -1,6 +1,6 @@
-"""A time range of the timeline, as a message of bounded size, for recordings of any length and content.
+"""Makes a message of limited size for a time range of the timeline, for recordings of any length.
 
-Lanes are reduced to the resolution of the screen: events shorter than a pixel are merged with their neighbours.
+The rows (lanes) are reduced to the resolution of the screen: events shorter than a pixel are merged with neighbours.
 """
 
 from dataclasses import dataclass
@@ -15,8 +15,10 @@ from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 @dataclass(frozen=True, eq=False)
 class LaneBlocks(Table):
-    """What is drawn of one row (lane) of the timeline: single events, and groups of merged short events. Sorted by
-    start."""
+    """What is drawn of one row (lane) of the timeline: blocks, sorted by start.
+
+    A block is a single event, or a group of merged short events.
+    """
 
     start: Ints = column("ns", "start of the first event")
     end: Ints = column("ns", "end of the last event")
@@ -27,8 +29,10 @@ class LaneBlocks(Table):
 
 
 def condense(lane: Lane, begin: int, end: int, resolution: float) -> LaneBlocks:
-    """Returns what to draw of `lane` between `begin` and `end` (ns). Events shorter than `resolution` ns are merged
-    with their neighbours."""
+    """Returns the blocks to draw of `lane` between `begin` and `end` (ns).
+
+    Events shorter than `resolution` ns are merged with neighbouring short events.
+    """
     blocks = _events_in(lane, begin, end)
     is_short = blocks.busy < resolution
     short, long = blocks.take(is_short), blocks.take(~is_short)
@@ -53,8 +57,10 @@ def _events_in(lane: Lane, begin: int, end: int) -> LaneBlocks:
 
 
 def _merge_runs(blocks: LaneBlocks, with_previous: Bools) -> LaneBlocks:
-    """Merges consecutive rows of `blocks`. with_previous[i] is True if row i + 1 is merged with row i. A merged row has
-    the key and the name of its longest event."""
+    """Merges consecutive rows of `blocks`. with_previous[i] is True if row i + 1 is merged with row i.
+
+    A merged row has the key and the name of its longest event.
+    """
     if not len(blocks):
         return blocks
     first = np.append(True, ~with_previous)
@@ -89,7 +95,10 @@ class TimeRange:
 
 
 def time_range_of(inspected: InspectedTrace, begin: float | None, end: float | None, pixels: float | None) -> TimeRange:
-    """Returns the range, clipped to valid values. None means the start or the end of the recording, or MIN_PIXELS."""
+    """Returns the range, limited to valid values. `begin` and `end` are in ns.
+
+    None stands for the start of the recording (`begin`), the end of the recording (`end`) or MIN_PIXELS (`pixels`).
+    """
     first, last = inspected.span
     low = first if begin is None else min(max(round(begin), first), last)
     high = last if end is None else min(max(round(end), first), last)
@@ -98,8 +107,7 @@ def time_range_of(inspected: InspectedTrace, begin: float | None, end: float | N
 
 
 def timeline_of(inspected: InspectedTrace, time_range: TimeRange) -> pb.Timeline:
-    """Returns the timeline of a time range. The resolution is reduced until at most MAX_BLOCKS events or groups are
-    drawn."""
+    """Returns the timeline of a time range. The resolution is reduced until at most MAX_BLOCKS blocks are drawn."""
     begin, end = time_range.begin, time_range.end
     resolution = (end - begin) / time_range.pixels
     lanes = inspected.lanes
@@ -126,8 +134,10 @@ def timeline_of(inspected: InspectedTrace, time_range: TimeRange) -> pb.Timeline
 
 
 def _lane(lane: Lane, blocks: LaneBlocks, begin: int, names: dict[str, int]) -> pb.Lane:
-    """Returns the message of one row of the timeline. Adds the names of its events to `names`, which maps each name to
-    its index. Times are relative to `begin` (ns)."""
+    """Returns the message of one row of the timeline. Times in the message are relative to `begin` (ns).
+
+    `names` maps each name of an event to its index in the message of the timeline. New names are added to `names`.
+    """
     length = blocks.end - blocks.start
     rows = [row for row in np.unique(blocks.name).tolist() if row >= 0]
     index = {row: names.setdefault(lane.names[row][:MAX_LABEL_LENGTH], len(names)) for row in rows}

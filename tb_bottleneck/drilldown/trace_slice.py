@@ -31,7 +31,7 @@ _CATEGORY = {
 def slice_of(trace: Trace, begin: int, end: int) -> bytes:
     """Returns the events that overlap [begin, end) (ns), as a gzipped trace with at most MAX_SLICE_EVENTS events.
 
-    If there are more events, the shortest ones are left out. The number of left out events is written to the slice.
+    If there are more events, the shortest ones are left out, and the key "events_left_out" has their number.
     """
     events = trace.events
     rows = np.flatnonzero((events.start < end) & (events.end > begin) & np.isin(events.kind, tuple(_CATEGORY)))

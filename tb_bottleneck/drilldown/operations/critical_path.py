@@ -1,8 +1,8 @@
 """The critical path of a window. The path is followed backwards from the end of the window to its start.
 
-An operation of the device waited for the last of these three: its launch, the previous operation on its stream, or an
-operation on another stream. The host waited for its previous event, or, in a synchronising call, for the device. The
-replay simulates the same dependencies (replay/graph).
+A device operation waits for its launch, for the previous operation on its stream, and possibly for an operation on
+another stream. The path goes to the one of these that ends last. Work of the host waits for the previous work of the
+host, or, in a synchronising call, for a device operation. The replay simulates the same dependencies (replay/graph).
 """
 
 import numpy as np
@@ -17,9 +17,11 @@ from tb_bottleneck.trace.table import Ints
 
 
 class CriticalPath(Record, frozen=True, eq=False):
-    """The critical path as sorted, disjoint parts of the window. `begin` and `end` (ns) and `op` have one value per
-    part. `op` is the device operation of the part (a row of `all_device_ops`), or -1 if the host is on the critical
-    path."""
+    """The critical path as sorted, disjoint parts of the window. `begin`, `end` (ns) and `op` have one element per
+    part.
+
+    `op` is the device operation on the critical path in this part (a row of `all_device_ops`), or -1 for the host.
+    """
 
     begin: Ints
     end: Ints
@@ -28,7 +30,7 @@ class CriticalPath(Record, frozen=True, eq=False):
 
 @memoized
 def critical_path(recording: Recording) -> CriticalPath:
-    """Returns the critical path of the window, the steps that the report judges. Empty for a run on the CPU."""
+    """Returns the critical path of the window (the steps that the report is about). Empty for a run on the CPU."""
     if not recording.on_device:
         return CriticalPath(*(np.empty(0, np.int64) for _ in range(3)))
     graph = graph_of(recording)
@@ -41,8 +43,8 @@ def critical_path(recording: Recording) -> CriticalPath:
 
 
 def _followed(recording: Recording, graph: Graph) -> tuple[Ints, Ints]:
-    """Returns the start of each part of the path in ns, and the device operation of each part, or -1 for work of the
-    host. The parts are in order of time."""
+    """Follows the critical path through `graph`. Returns the start of each part of the path in ns, and the device
+    operation of each part, or -1 for work of the host. The parts are in order of time."""
     items, ops = graph.items, recording.trace.all_device_ops
     begins: list[int] = []
     path: list[int] = []
@@ -82,8 +84,11 @@ def _followed(recording: Recording, graph: Graph) -> tuple[Ints, Ints]:
 
 
 def _last(recording: Recording, graph: Graph) -> tuple[int, bool]:
-    """Returns the item of the graph with which the window ends, or -1. The second value is True if the window ends with
-    the device operation of this item, and False if it ends with the host's work."""
+    """Returns the item of the graph with which the window ends, or -1 if there is none.
+
+    The second value is True if the window ends with the device operation of this item, and False if it ends with work
+    of the host.
+    """
     items, ops, end = graph.items, recording.trace.all_device_ops, recording.steps.end
     working = np.flatnonzero(items.op >= 0)
     working = working[ops.end[items.op[working]] <= end]
@@ -96,8 +101,11 @@ def _last(recording: Recording, graph: Graph) -> tuple[int, bool]:
 
 
 def _before_on_host(graph: Graph, item: int, drained: Ints, end: Ints) -> tuple[int, bool]:
-    """Returns the item before `item` on the path of the host, or -1. The second value is True if the host waited for
-    the device operation of the returned item, and False if the host was busy with the returned item."""
+    """Returns the item for which the host's work of `item` waited, or -1 if there is none.
+
+    The second value is True if the host waited for the device operation of the returned item, and False if the host was
+    busy with the returned item. `drained` is the result of `_last_ended`; `end` has the end of each operation in ns.
+    """
     items = graph.items
     row = int(items.follows[item])
     if row < 0:
@@ -111,8 +119,10 @@ def _before_on_host(graph: Graph, item: int, drained: Ints, end: Ints) -> tuple[
 
 
 def _before_on_stream(stream: Ints) -> Ints:
-    """Returns for each item of the graph the item with the previous operation of the same stream, or -1. `stream` has
-    the stream of each item, or -1."""
+    """Returns for each item of the graph the item with the previous operation on the same stream, or -1.
+
+    `stream` has the stream of each item, or -1 for items without a device operation.
+    """
     before = np.full(len(stream), -1, np.int64)
     rows = np.flatnonzero(stream >= 0)
     rows = rows[np.argsort(stream[rows], kind="stable")]
@@ -122,9 +132,11 @@ def _before_on_stream(stream: Ints) -> Ints:
 
 
 def _last_ended(op: Ints, end: Ints) -> Ints:
-    """Returns for each item of the graph which item, among the items up to and including this one, has the device
-    operation that ends last; -1 if none has an operation. `op` has the operation of each item, `end` the end of each
-    operation in ns."""
+    """Returns for each item of the graph the one of the items 0 to this item whose device operation ends last.
+
+    It is -1 if none of these items has an operation. `op` has the operation of each item, or -1. `end` has the end of
+    each operation in ns.
+    """
     ends = np.where(op >= 0, end[op], LONG_AGO)
     latest = np.maximum.accumulate(ends)
     new = np.where(ends == latest, np.arange(len(op)), 0)

@@ -1,4 +1,4 @@
-"""The origin of an operation of a device, what the operation waited for, and the search for rows by name."""
+"""Answers to two requests: what launched a device operation and what it waited for; and events by name."""
 
 import numpy as np
 
@@ -19,16 +19,18 @@ _ROUNDING = 2.0**-51
 
 
 def dependencies_of(inspected: InspectedTrace, begin: float, track: str) -> pb.Dependencies:
-    """Returns the dependencies of the device operation that begins at `begin` (ns) on `track`, such as "device 7".
+    """Returns the dependencies of the device operation that begins at `begin` (ns) on the stream `track`.
+
+    `track` is the id of a row of the timeline, such as "device 7".
 
     Raises:
-        NotFound: no operation of a device begins then on this track.
+        NotFound: no operation of a device begins at this time on this track.
     """
     trace, ops = inspected.trace, inspected.trace.all_device_ops
     queue = int(track.removeprefix("device ")) if track.removeprefix("device ").isdecimal() else -1
     rows = np.flatnonzero(ops.queue == queue)
     nearest = rows[np.argmin(np.abs(ops.start[rows] - begin))] if len(rows) else None
-    # Times since 1970 lose some digits on their way through JSON.
+    # JSON numbers are floats, in which times since 1970 lose some digits.
     if nearest is None or abs(float(ops.start[nearest]) - begin) > 1 + abs(begin) * _ROUNDING:
         raise NotFound("no operation of the device begins at this time on this track")
     op = int(nearest)
@@ -46,7 +48,10 @@ def dependencies_of(inspected: InspectedTrace, begin: float, track: str) -> pb.D
 
 
 def _add_wait(trace: Trace, op: int, message: pb.Dependencies) -> None:
-    """Adds what `op` waited for (its dependency that was done last), and the operations that waited for `op`."""
+    """Adds to `message` what the operation `op` waited for, and the operations that waited for `op`.
+
+    An operation waits for the one of its dependencies that ends last: its launch, its stream or another stream.
+    """
     ops, dependencies = trace.all_device_ops, find_device_dependencies(trace)
     free = stream_free(ops.queue, ops.start, ops.end)
     launched = np.where(
@@ -85,7 +90,7 @@ def _previous(queue: Ints) -> Ints:
 
 
 def _add_places(inspected: InspectedTrace, call: int, message: pb.Dependencies) -> None:
-    """Adds the operators that enclose the launching call, and the modules, lines and ranges of the call."""
+    """Adds to `message` the operators, modules, lines and ranges that enclose the launching call `call` (event row)."""
     host, trace = inspected.host_rows, inspected.trace
     message.operators.extend(_chain(trace, host, call))
     if inspected.recording is None:
@@ -128,9 +133,9 @@ MAX_FOUND = 1_000
 
 
 def add_found(inspected: InspectedTrace, text: str, answer: pb.FindAnswer) -> None:
-    """Adds the events of the timeline whose names contain `text` (upper or lower case) to `answer`.
+    """Adds to `answer` the events of the timeline whose names contain `text`, ignoring case.
 
-    Adds the first MAX_FOUND events, the number of all events, and their total time.
+    Adds the first MAX_FOUND of these events, and the number and the total time of all of them.
     """
     wanted, parts = text.lower(), []
     for number, lane in enumerate(inspected.lanes.rows):

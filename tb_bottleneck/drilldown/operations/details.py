@@ -23,7 +23,7 @@ _MAX_TEXT = 300
 
 @dataclass(frozen=True, eq=False)
 class Calls(Table):
-    """All calls of the operator or kernel with one name, one row per call."""
+    """All calls of the operators or kernels with one name. There is one row per call."""
 
     start: Ints = column("ns", "start of the operator or kernel")
     end: Ints = column("ns", "end of the operator or kernel")
@@ -36,11 +36,13 @@ class Calls(Table):
 
 
 def details_of(inspected: InspectedTrace, operator: str | None, kernel: str | None) -> pb.Details:
-    """Returns the details of the operator or the kernel with this name; one of both arguments is None. The name may be
-    cut to MAX_SHOWN characters.
+    """Returns the details of the operator or the kernel with this name. One of the two names must be None.
+
+    If the name is longer than MAX_SHOWN characters, it may be cut to MAX_SHOWN characters.
 
     Raises:
-        NotFound: nothing with this name ran in the window (the steps that the report judges)."""
+        NotFound: nothing with this name ran in the window (the steps that the report is about).
+    """
     recording = inspected.recording
     name = operator or kernel or ""
     calls = None
@@ -94,7 +96,7 @@ def _kernels(recording: Recording, name: str) -> Calls:
 
 
 def _numbers(recording: Recording, name: str) -> list[int]:
-    """Returns the indices of the trace's names that equal `name`, or, if `name` was cut by a table, begin with it."""
+    """Returns the indices of the trace's names that equal `name`, or that begin with `name` if a table cut it."""
     whole = len(name) < MAX_SHOWN
     names = recording.trace.names
     return [row for row, each in enumerate(names) if (each == name if whole else each.startswith(name))]
@@ -105,8 +107,11 @@ MAX_SHOWN = 600
 
 
 def _add(rows: Any, calls: Calls, length: Ints, key: Ints, text: Callable[[int], str]) -> None:
-    """Adds one row to `rows` for each distinct `key`, in descending order of the sum of `length`. `key` and `length`
-    have one element per call. `text` returns the name of a key."""
+    """Adds one row to `rows` for each distinct value of `key`, in descending order of the sum of `length`.
+
+    `key` and `length` (ns) have one element per call. `text` is a function from a value of `key` to the name of the
+    row.
+    """
     groups = groups_of(key, np.zeros(len(calls), np.int64), length)
     device, host = groups.summed(calls.device), groups.summed(calls.host)
     for group in np.lexsort((-host, -groups.total))[:MAX_ROWS].tolist():
@@ -141,8 +146,8 @@ def _add_kernels(recording: Recording, name: str, details: pb.Details) -> None:
 
 
 def _add_places(recording: Recording, calls: Calls, length: Ints, details: pb.Details) -> None:
-    """Adds to `details` the functions of the program that make `calls`, with their call chains, and the modules
-    (nn.Module) that the calls belong to. `length` is the time of each call in ns."""
+    """Adds to `details` the functions of the program that make `calls`, each with its call chain, and the modules
+    (nn.Module) in which the calls are made. `length` is the time of each call in ns."""
     trace, events = recording.trace, recording.trace.events
     moments = HostTimes(calls.thread, calls.issued, np.maximum(length, 1).astype(np.float64))
     found = located(recording, moments)
@@ -166,7 +171,7 @@ def _module(name: str) -> str:
 
 
 def _shapes(recording: Recording, signature: int) -> str:
-    """Returns the shapes and types of the tensor inputs, as in "[64, 128] float, [128] float"."""
+    """Returns the shapes and types of the tensor inputs in `signature` as text: "[64, 128] float, [128] float"."""
     operands = operands_of(recording.trace.signatures[signature]) if signature else None
     if operands is None:
         return "shapes not recorded"

@@ -1,4 +1,5 @@
-"""Tables of operators, kernels, communications and the critical path, with the roof of each group of rows."""
+"""Makes the tables of operators, kernels, communications and the critical path, and finds what limits each group of
+operators or kernels (the roof in the roofline model)."""
 
 from dataclasses import dataclass
 
@@ -26,8 +27,8 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 @dataclass(frozen=True)
 class GroupRoofs:
-    """For each group of operations, the roof of the roofline model (compute or memory) that limits most of its time,
-    and the fraction (0 to 1) of this roof that it reaches."""
+    """For each group of rows, what limits most of the group's time (the roof: compute or memory), and the fraction
+    (0 to 1) of this roof that the group reaches. `is_known` is False if nothing is known about the group."""
 
     is_known: Bools
     reached: Floats
@@ -35,8 +36,8 @@ class GroupRoofs:
 
 
 def group_roofs(groups: Groups, time: Ints, reached: Floats, bound_by: Ints) -> GroupRoofs:
-    """Returns the roofs of the groups. `time` (ns), `reached` (fraction of the roof) and `bound_by` (BoundBy) have one
-    entry per row."""
+    """Returns the roofs of the groups. `time` (ns), `reached` (fraction of the roof, 0 to 1) and `bound_by` (BoundBy)
+    have one element per grouped row."""
     bounded = np.where(bound_by != BoundBy.UNKNOWN, time, 0)
     total, compute = groups.summed(bounded), groups.summed(np.where(bound_by == BoundBy.COMPUTE, time, 0))
     regimes = [Regime.COMPUTE if c * 2 >= t else Regime.MEMORY for c, t in zip(compute, total, strict=True)]
@@ -44,8 +45,7 @@ def group_roofs(groups: Groups, time: Ints, reached: Floats, bound_by: Ints) -> 
 
 
 def add_operators(recording: Recording, tables: pb.Tables) -> None:
-    """Adds one row per operator name to `tables`: the times with and without called operators, and the launched
-    work."""
+    """Adds one row per operator name to `tables`: the times with and without called operators, and the kernels."""
     trace, events = recording.trace, recording.trace.events
     rows = operator_rows_of(recording)
     start, end = events.start[rows.row], events.end[rows.row]
@@ -87,8 +87,8 @@ def add_operators(recording: Recording, tables: pb.Tables) -> None:
 
 
 def _shares(recording: Recording, rows: OperatorRows, groups: Groups) -> Floats:
-    """Returns for each operator the fraction (0 to 1) of the window in which work of this operator runs. The window has
-    the steps that the report judges."""
+    """Returns for each group in `groups`, which has one operator name, the fraction (0 to 1) of the window in which
+    work of the operator runs. `rows` are the grouped calls."""
     steps, ops = recording.steps, recording.trace.device_ops
     if not recording.on_device:  # own times on several threads may overlap, and it is not known where
         return np.minimum(groups.total / max(steps.end - steps.begin, 1), 1.0)
@@ -142,7 +142,8 @@ def add_kernels(inspected: InspectedTrace, recording: Recording, tables: pb.Tabl
 
 
 def _weighted_mean(groups: Groups, length: Ints, values: Ints, known: Bools) -> tuple[Floats, Bools]:
-    """Returns for each group the mean of the known values, weighted by `length`, and a mask of groups with a mean."""
+    """Returns for each group the mean of `values` where the mask `known` is True, weighted by `length`, and a mask of
+    the groups that have known values. `values`, `length` and `known` have one element per row."""
     weight = np.where(known, np.maximum(length, 1), 0)
     total = groups.summed(weight)
     return groups.summed(weight * values) / np.maximum(total, 1), total > 0
@@ -155,8 +156,9 @@ _PAIR = 2
 def add_communications(recording: Recording, tables: pb.Tables) -> None:
     """Adds to `tables` the collectives and messages of the window, grouped by operation, process group and size.
 
-    The recording of one rank cannot tell the transfer from the wait for other ranks. So the bandwidths are lower
-    bounds."""
+    The recording of one rank does not show how long a collective transfers data and how long it waits for other ranks.
+    So the bandwidths are lower bounds.
+    """
     groups = GroupTable(recording.trace.header)
     rows, known = communications_of(recording, groups), groups.groups()
     keys = np.stack([rows.operation, rows.group, rows.bytes], axis=1)
@@ -196,7 +198,7 @@ _MAX_NAME_LENGTH = 600
 
 def add_critical_path(inspected: InspectedTrace, recording: Recording, tables: pb.Tables) -> None:
     """Adds to `tables` the parts of the critical path. Parts on the device are grouped by the name of the operation,
-    parts on the host by the regime that owns their time."""
+    and parts on the host by the regime that owns the time."""
     path, trace = critical_path(recording), recording.trace
     ops, owned = trace.all_device_ops, recording.owned_spans
     on_device = np.flatnonzero(path.op >= 0)
@@ -204,7 +206,7 @@ def add_critical_path(inspected: InspectedTrace, recording: Recording, tables: p
     part, span = overlapping(path.begin[host], path.end[host], owned.start, owned.end)
     begin = np.concatenate((path.begin[on_device], np.maximum(path.begin[host][part], owned.start[span])))
     end = np.concatenate((path.end[on_device], np.minimum(path.end[host][part], owned.end[span])))
-    # Operations have the numbers of their names, the owners of the host's time follow.
+    # The key of an operation is the row of its name. The keys of regimes come after all names.
     key = np.concatenate((ops.name[path.op[on_device]], len(trace.names) + owned.regime[span]))
     groups = groups_of(key, begin, end)
     for group in groups.order[:MAX_CRITICAL_ROWS].tolist():

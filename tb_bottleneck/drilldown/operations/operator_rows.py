@@ -1,4 +1,4 @@
-"""The operators of a window: host and device time, with and without the operators that they call."""
+"""The calls of operators in a window: host and device time of each call, with and without the operators it calls."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,8 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows, Table, by_threa
 
 @dataclass(frozen=True, eq=False)
 class OperatorRows(Table):
-    """Calls of operators: one row per call that starts in the window (the steps that the report judges), or whose
-    device work runs in it; sorted by start."""
+    """Calls of operators, sorted by start. There is one row per call that starts in the window or whose device work
+    runs in the window. The window has the steps that the report is about."""
 
     row: Ints = column("row of events", "the call")
     parent: Ints = column("row of operator rows", "the operator that calls it on its thread; -1 for none")
@@ -33,7 +33,7 @@ class OperatorRows(Table):
 
 
 def operator_rows_of(recording: Recording) -> OperatorRows:
-    """Returns the calls of operators that belong to the window, the steps that the report judges."""
+    """Returns the calls of operators that belong to the window (the steps that the report is about)."""
     trace, events = recording.trace, recording.trace.events
     rows = _operators_of(recording)
     parent, own = _nesting(recording, rows)
@@ -59,7 +59,7 @@ def operator_rows_of(recording: Recording) -> OperatorRows:
 
 
 def _operators_of(recording: Recording) -> Rows:
-    """Returns the operators that start in the window, and those whose device operations run in it."""
+    """Returns the event rows of the operators that start in the window, or whose device operations run in it."""
     trace = recording.trace
     rows, chosen = trace.rows(Kind.CPU_OP), np.zeros(len(trace.events), np.bool_)
     chosen[rows[recording.in_window(trace.events.start[rows])]] = True
@@ -72,14 +72,14 @@ def _operators_of(recording: Recording) -> Rows:
 
 
 def _running(recording: Recording) -> Bools:
-    """Returns a mask of the device operations that run in the window, the steps that the report judges."""
+    """Returns a mask of the device operations: True for operations that run at some time in the window."""
     ops, steps = recording.trace.device_ops, recording.steps
     return (ops.end > steps.begin) & (ops.start < steps.end)
 
 
 def _nesting(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
-    """Returns for each operator the operator that calls it (index into `rows`, or -1), and its host time in ns without
-    the operators that it calls."""
+    """Returns two arrays with one element per operator in `rows` (event rows): the index in `rows` of the operator that
+    calls this operator, or -1; and the host time in ns without the operators that this operator calls."""
     events = recording.trace.events
     parent, own = np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.int64)
     for of_thread in by_thread(np.arange(len(rows)), events.thread[rows]).values():
@@ -97,7 +97,7 @@ def _outermost(name: Ints, thread: Ints, start: Ints, end: Ints) -> Bools:
     order = np.lexsort((start, thread, name))
     changes = np.append(True, (np.diff(name[order]) != 0) | (np.diff(thread[order]) != 0))
     group = np.cumsum(changes) - 1
-    # The groups follow one another on one line of time, so that an end of one is before the starts of the next.
+    # The times of each group are shifted, so that all ends of a group are before all starts of the next group.
     low, length = int(start.min()), int(end.max() - start.min()) + 1
     shifted_end = end[order] - low + group * length
     reach = np.append(-1, np.maximum.accumulate(shifted_end)[:-1])
@@ -107,8 +107,8 @@ def _outermost(name: Ints, thread: Ints, start: Ints, end: Ints) -> Bools:
 
 
 def launches_of(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
-    """Returns the device operations that the operators in `rows` launch themselves, and for each of these operations
-    the index of its operator in `rows`."""
+    """Returns the device operations in the window that the operators in `rows` (event rows) launch themselves, and for
+    each of these operations the index in `rows` of the launching operator."""
     trace, ops = recording.trace, recording.trace.device_ops
     none = np.empty(0, np.int64)
     if not len(ops) or not len(trace.calls) or not len(rows):
@@ -121,7 +121,7 @@ def launches_of(recording: Recording, rows: Rows) -> tuple[Ints, Ints]:
 
 
 def _units(recording: Recording, ops: Ints) -> Ints:
-    """Returns for each operation in `ops` 1 if it runs on tensor cores, 0 if not, -1 if its name does not say."""
+    """Returns for each device operation in `ops`: 1 if it runs on tensor cores, 0 if not, -1 if this is unknown."""
     trace, names = recording.trace, recording.trace.device_ops.name[ops]
     tensor = passing_names(trace.names, names, lambda name: _unit(name) == "tensor")
     vector = passing_names(trace.names, names, lambda name: _unit(name) in ("vector", ""))
@@ -129,15 +129,15 @@ def _units(recording: Recording, ops: Ints) -> Ints:
 
 
 def _unit(name: str) -> str:
-    """Returns the unit on which the kernel `name` runs, "tensor" or "vector"; empty if the kernel is not a
-    contraction."""
+    """Returns the unit on which the kernel `name` runs, such as "tensor" or "vector"; empty if the name shows none."""
     precision = precision_of(name)
     return precision.unit if precision is not None else ""
 
 
 def device_times(recording: Recording, rows: Rows) -> tuple[Ints, Floats, Ints]:
-    """Returns for each operator in `rows` the time of its device work in ns, the fraction of its roof that it reaches,
-    and what limits it (BoundBy)."""
+    """Returns three arrays with one element per operator in `rows` (event rows): the time in ns of the device
+    operations that it launches, the fraction of the roof that its last operation reaches, and what limits this one
+    (BoundBy)."""
     ops, bounds = recording.trace.device_ops, recording.kernel_bounds
     time, reached = np.zeros(len(rows), np.int64), np.zeros(len(rows))
     bound_by = np.full(len(rows), int(BoundBy.UNKNOWN))

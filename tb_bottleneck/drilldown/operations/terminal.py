@@ -1,4 +1,4 @@
-"""The tables of a recording as text."""
+"""Writes the tables of a recording as text for the terminal."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -85,8 +85,10 @@ _PLACES: tuple[Column, ...] = (("Device", _time("device_ns")), ("Host", _time("h
 
 
 def table_text(tables: pb.Tables, table: str, rows: int, layout: Layout) -> str:
-    """Returns one table as text with at most `rows` rows, below a line that says what its times refer to. `table` is a
-    key of _COLUMNS."""
+    """Returns one table as text with at most `rows` rows. `table` is a key of _COLUMNS.
+
+    The first line says how many steps the times are summed over.
+    """
     field, columns = _COLUMNS[table]
     text = _text(list(getattr(tables, field))[:rows], columns, _name, layout)
     steps = f"{tables.steps} step{'s' if tables.steps != 1 else ''}"
@@ -95,7 +97,10 @@ def table_text(tables: pb.Tables, table: str, rows: int, layout: Layout) -> str:
 
 
 def details_text(details: pb.Details, rows: int, layout: Layout) -> str:
-    """Returns the groups of calls of an operator or a kernel as text, with at most `rows` rows each."""
+    """Returns the tables in `details` (calls of one operator or kernel by shapes, callers and so on) as text.
+
+    Each table has at most `rows` rows.
+    """
     parts = []
     for title, groups, columns in (
         ("By shapes", details.shapes, _DETAILS),

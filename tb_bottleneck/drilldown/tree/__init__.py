@@ -1,1 +1,1 @@
-"""The tree of where time goes: by module, function, operator or record_function range."""
+"""The tree that shows where in the program time is spent: by module, function, operator or record_function range."""

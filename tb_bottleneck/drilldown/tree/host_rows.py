@@ -1,4 +1,5 @@
-"""The host's events for a tree: labels, the enclosing event, the own time and the work of each event."""
+"""Data about the host's events for a tree: for each event the enclosing event, the own time (without nested events),
+and the work. Also the classes for labels and nodes of a tree."""
 
 from collections.abc import Sequence
 
@@ -20,7 +21,8 @@ ROOT = 0
 
 
 class Labels:
-    """Numbers for labels. A label is a pair of a kind, such as "module", and a text; it names nodes of the tree."""
+    """Assigns numbers to labels. A label is a pair of a kind, such as "module", and a text. It names nodes of a
+    tree."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str], int] = {}
@@ -35,10 +37,10 @@ class Labels:
 
 
 class Forest:
-    """The nodes of a tree. Nodes whose labels are equal on the whole path from the root are one node. The parent of a
-    node always has a smaller number.
+    """The nodes of a tree, numbered from 0 (the root). The parent of a node always has a smaller number.
 
-    Children that have the same parent and the same label must be added in one call of `add`.
+    There is one node per parent and label. For this, children with the same parent and the same label must be added in
+    one call of `add`.
     """
 
     def __init__(self, root: int) -> None:
@@ -47,8 +49,10 @@ class Forest:
         self._size = 1
 
     def add(self, parents: Ints, labels: Ints) -> Ints:
-        """Adds for each i a node with the label labels[i] below the node parents[i]. Returns the numbers of the nodes.
-        Equal pairs share one node."""
+        """Adds for each i a node with the label labels[i] below the node parents[i]. Returns the number of each node.
+
+        Equal pairs of parent and label share one node.
+        """
         pairs, node = np.unique(parents << 32 | labels, return_inverse=True)
         self._parents.append(pairs >> 32)
         self._labels.append(pairs & 0xFFFFFFFF)
@@ -71,7 +75,10 @@ def depths(up: Ints) -> Ints:
 
 
 def sums_with_children(parent: Ints, columns: Sequence[np.ndarray]) -> None:
-    """Adds to the value of each node, in each of `columns`, the values of all nodes below it. Modifies `columns`."""
+    """Adds the values of all nodes below a node to the value of this node, for each node and each of `columns`.
+
+    Modifies `columns`. `parent` has the parent of each node, or -1.
+    """
     depth = depths(parent)
     order = np.argsort(-depth, kind="stable")
     cuts = np.flatnonzero(np.diff(depth[order])) + 1
@@ -85,8 +92,8 @@ HOST_KINDS = (Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON, Kind.CALL)
 
 
 class OwnTime(Record, frozen=True, eq=False):
-    """The own time of the events of one thread, as sorted, disjoint intervals in ns. `row` is the innermost event that
-    runs in each interval."""
+    """The time of one thread in which events run, as sorted, disjoint intervals in ns. `row` has for each interval the
+    innermost event that runs in it. All intervals of an event together are its own time, without nested events."""
 
     begin: Ints
     end: Ints
@@ -165,7 +172,7 @@ def operator_work(trace: Trace, host: HostRows) -> tuple[Floats, Floats]:
 
 
 def _with_inner(host: HostRows, counted: Bools) -> Ints:
-    """Returns the events in the mask `counted` that enclose another event in this mask."""
+    """Returns the rows of the events in the mask `counted` that enclose another event in this mask."""
     near, rows = host.nearest(counted), np.flatnonzero(counted)
     above = host.parent[rows]
     return near[above[above >= 0]][near[above[above >= 0]] >= 0]

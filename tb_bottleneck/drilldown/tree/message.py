@@ -1,4 +1,4 @@
-"""A tree as a message of bounded size, alone or aligned with another tree, with notes about missing data."""
+"""Makes messages of limited size from one tree, or from two aligned trees, with notes about missing data."""
 
 import re
 from dataclasses import replace
@@ -17,14 +17,15 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Floats, Ints
 from tb_bottleneck.trace.trace import Trace
 
-# Lines of a function move when the program is edited; the keys of compiled graphs are hashes.
+# Parts of names that differ between two recordings of the same program: line numbers of functions, which change when
+# the program is edited, and the keys of compiled graphs, which are hashes.
 _CHANGING = re.compile(r"\(\d+\)(?=: )|(?<=CompiledFxGraph )\S+ ")
 
 
 def aligned(a: Tree, b: Tree) -> tuple[Tree, Tree]:
-    """Returns both trees with the same nodes in the same order. A node that is missing in a tree has zeros there.
+    """Returns both trees with the same nodes in the same order. A node that is only in one tree is 0 in the other.
 
-    Nodes are the same if their paths have the same names, where the line numbers of functions are ignored.
+    Two nodes are the same if the names on the paths from the root are equal, apart from line numbers of functions.
     """
     labels = Labels()
     forest = Forest(labels.add("root", ""))
@@ -45,8 +46,8 @@ def _label(labels: Labels, tree: Tree, node: int) -> int:
 
 
 def _names(size: int, sides: tuple[tuple[Tree, Ints], ...]) -> list[tuple[str, str]]:
-    """Returns the kind and the name of each of the `size` common nodes; those in the second tree take precedence.
-    `sides` has both trees, and for each of their nodes the number of the common node."""
+    """Returns the kind and the name of each of the `size` common nodes. If both trees have a node, its name in the
+    second tree is used. `sides` has pairs of a tree and an array with the number of the common node of each node."""
     names = [("root", "")] * size
     for tree, node in sides:
         for at, kind, name in zip(node.tolist(), tree.kind, tree.name, strict=True):
@@ -80,13 +81,12 @@ _MISSING = {
     "operator": "No operators were recorded.",
     "range": 'The program has no ranges. Mark its parts: with torch.profiler.record_function("name"): …',
 }
-# A smaller unmapped share changes no conclusion.
+# Smallest share of the window for which a note about unmapped time is written. A smaller one changes no conclusion.
 _WORTH_MENTIONING = 0.02
 
 
 def notes_of(trace: Trace, tree: Tree) -> tuple[str, ...]:
-    """Returns sentences about data that the tree cannot show. Each has the line of code that records the missing
-    data."""
+    """Returns sentences for the user about data that is missing in the tree, with the code that records it if known."""
     notes = []
     if tree.by not in tree.kind:
         notes.append(_MISSING[tree.by])
@@ -108,11 +108,11 @@ def notes_of(trace: Trace, tree: Tree) -> tuple[str, ...]:
 
 
 MAX_NODES = 1_500
-"""Largest number of nodes of a message, without the nodes that stand for left out nodes. About 600 kB of JSON."""
+"""Largest number of nodes of a message, not counting nodes that stand for left-out nodes. About 600 kB of JSON."""
 
 
 def tree_message(inspected: InspectedTrace, selection: Selection) -> pb.Tree:
-    """Returns the tree of the selected part of a recording. Raises NotFound as `selected_tree` does."""
+    """Returns the message with the tree of the selected part of a recording. Raises NotFound as selected_tree does."""
     tree = selected_tree(inspected, selection)
     return _message(inspected, selection, largest(tree, MAX_NODES), tree)
 
@@ -120,8 +120,11 @@ def tree_message(inspected: InspectedTrace, selection: Selection) -> pb.Tree:
 def tree_messages(
     inspected: InspectedTrace, selection: Selection, other: InspectedTrace, of_other: Selection
 ) -> tuple[pb.Tree, pb.Tree]:
-    """Returns the trees of the part `selection` of one recording and the part `of_other` of another one, with the same
-    nodes in the same order: the nodes with the largest values or differences."""
+    """Returns the messages with the trees of two recordings, with the same nodes in the same order.
+
+    The first tree is about the part `selection` of `inspected`, the second one about the part `of_other` of `other`.
+    Only the nodes whose time per step differs most, and the nodes above them, are in the messages.
+    """
     tree, against = aligned(selected_tree(inspected, selection), selected_tree(other, of_other))
     part, of_against = largest_change(tree, against, MAX_NODES)
     return _message(inspected, selection, part, tree), _message(other, of_other, of_against, against)

@@ -1,7 +1,8 @@
-"""The owned time of the window in pieces, each with the event on the host that it comes from.
+"""The time of the window in pieces, each with the regime that owns it and the event on the host that causes it.
 
-Busy time comes from the event that launched the running operation. Idle time comes from what the host does at that
-time. After the return of the call that launches the next operation, idle time comes from this call.
+Busy time of the device is caused by the call that launched the running operation. Idle time is caused by the event that
+the host runs at this time. After the call that launches the next operation has returned, idle time is caused by this
+call.
 """
 
 import numpy as np
@@ -19,15 +20,17 @@ from tb_bottleneck.trace.table import Bools, Ints
 from tb_bottleneck.trace.trace import Trace
 
 UNMAPPED, NOTHING = -2, -1
-"""Values of `Pieces.row`. UNMAPPED: the origin of the time is not known. NOTHING: the host recorded nothing then."""
+"""Values of `Pieces.row`. UNMAPPED: the event that causes the time is not known. NOTHING: no event of the host was
+recorded at this time."""
 
 
 class Pieces(Record, frozen=True, eq=False):
-    """Parts of the window (the judged steps). Each part has one owner, the regime to which its time belongs, and one
-    origin. `ns` is the length of a part, `regime` its owner as a row of REGIMES.
+    """Parts of the window. Arrays have one element per part.
 
-    The origin `row` is the host event that the part comes from, or UNMAPPED or NOTHING. `op` is the running device
-    operation, or -1 if the device is idle."""
+    `ns` is the length of the part. `regime` is the regime that owns the part, as a row of REGIMES. `row` is the event
+    of the host that causes the part, or UNMAPPED or NOTHING. `op` is the device operation that runs, or -1 if the
+    device is idle.
+    """
 
     ns: Ints
     regime: Ints
@@ -60,8 +63,8 @@ class _Spans(Record, frozen=True, eq=False):
 
 
 def owned_pieces(recording: Recording, host: HostRows) -> Pieces:
-    """Returns the parts into which the window (the judged steps) is divided. For each regime, their lengths sum to its
-    time in the account of the report."""
+    """Returns the parts of the recording's window. For each regime, the lengths of its parts sum to the time that the
+    regime has in the report."""
     owned = recording.owned_spans
     spans = _Spans(owned.start, owned.end, owned.regime)
     main = -1 if recording.host.main_thread is None else recording.host.main_thread
@@ -73,15 +76,16 @@ def owned_pieces(recording: Recording, host: HostRows) -> Pieces:
 
 
 def launching_rows(trace: Trace) -> Ints:
-    """Returns for each operation of the judged device the call that launched it, as a row of the events, or
-    UNMAPPED."""
+    """Returns for each operation in `trace.device_ops` the event row of the call that launched it, or UNMAPPED."""
     ops, calls = trace.device_ops, trace.rows(Kind.CALL)
     return np.where(ops.launched, calls[ops.call], UNMAPPED) if len(calls) else np.full(len(ops), UNMAPPED)
 
 
 def _busy(recording: Recording, spans: _Spans, launches: Ints) -> tuple[list[Pieces], _Spans]:
-    """Returns the parts of `spans` in which the device works, and the rest of `spans`. `launches` has the launching
-    call of each operation."""
+    """Returns the parts of `spans` in which the device works, and the rest of `spans`.
+
+    `launches` is the result of `launching_rows`.
+    """
     ops = recording.trace.device_ops
     pieces, idle = [], []
     by_regime = ops_by_regime(ops, recording.kernel_bounds)
@@ -98,8 +102,8 @@ def _busy(recording: Recording, spans: _Spans, launches: Ints) -> tuple[list[Pie
 
 
 def _flat(start: Ints, end: Ints) -> OwnTime:
-    """Returns the time in which at least one of the rows runs, and there the running row that began last. The rows are
-    sorted by start; times are in ns."""
+    """Returns the time in which at least one row runs, with the row that began last. If rows overlap, only this row
+    counts. `start` and `end` (ns) have one element per row, sorted by start."""
     edges = distinct_values(np.concatenate((start, end)))
     runs, row = innermost(start, end, edges[:-1]) if len(edges) else (np.zeros(0, np.bool_), NO_TIME.row)
     return OwnTime(edges[:-1][runs], edges[1:][runs], row[runs]) if len(edges) else NO_TIME
@@ -111,8 +115,10 @@ def _sorted(parts: list[_Spans]) -> _Spans:
 
 
 def _idle(recording: Recording, spans: _Spans, launches: Ints, main: int, host: HostRows) -> list[Pieces]:
-    """Returns the parts of `spans` in which the device is idle. `launches` has the launching call of each operation,
-    `main` is the main thread."""
+    """Returns the parts of `spans` in which the device is idle.
+
+    `launches` is the result of `launching_rows`. `main` is the main thread (row of the trace's threads), or -1.
+    """
     ops, gaps = recording.trace.device_ops, recording.gaps
     until = np.minimum(gaps.begin + gaps.by_activity.total(), gaps.end)
     by_host, gap = spans.cut(gaps.begin, until)
@@ -125,8 +131,11 @@ def _idle(recording: Recording, spans: _Spans, launches: Ints, main: int, host: 
 
 
 def _of_host(spans: _Spans, thread: Ints, main: int, host: HostRows) -> list[Pieces]:
-    """Returns the parts of `spans` with the event that the thread of each interval runs at that time. If this thread
-    runs nothing, the event is what the thread `main` runs. If neither runs anything, the origin is NOTHING."""
+    """Returns the parts of `spans`, each with the event that runs at this time on the thread of the span.
+
+    `thread` has the thread of each span. If this thread runs nothing, the event on the thread `main` is used. If `main`
+    runs nothing either, the event is NOTHING.
+    """
     pieces, rest = [], []
     for number in distinct_values(thread).tolist():
         part, others = _running(spans.take(thread == number), host.own.get(number, NO_TIME))

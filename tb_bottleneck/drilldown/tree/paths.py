@@ -1,8 +1,8 @@
 """The path of each event on the host: the modules, lines, operators or ranges that enclose the event.
 
-An event of the backward pass belongs to the path of the forward operator with the same sequence number
-(measures/user_code/modules.py). With record_function ranges, the event stays in the current range of the main thread,
-unless this range also encloses the forward operator.
+An event of the backward pass gets the path of the forward operator with the same sequence number
+(measures/user_code/modules.py). If the path consists of record_function ranges, this holds only if the range that
+encloses the backward event also encloses the forward operator. Otherwise, the path is that of the enclosing range.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ BY = ("module", "line", "operator", "range")
 """The kinds of nodes by which a tree can group the time."""
 
 MAX_DEPTH = 200
-"""Largest depth of a path. Deeper events belong to the node at this depth."""
+"""Largest depth of a path. Events at a larger depth belong to the node at this depth."""
 
 MAX_TEXT = 300
 """Largest number of characters of a label. Names in a file can have any length."""
@@ -42,11 +42,12 @@ _COMPILED = ("## Call CompiledFxGraph", "Torch-Compiled Region")
 
 
 class Paths(Record, frozen=True, eq=False):
-    """The tree node of each event. `node` is ROOT if nothing encloses the event. `carriers` are the events that give
-    names to nodes, such as calls of modules.
+    """The tree node of each event. `node` is ROOT if nothing encloses the event.
 
-    `operator` is the innermost operator that encloses the event within the carrier of its node, or -1. `backward` marks
-    the events of the backward pass."""
+    A carrier is an event that gives a node its name, such as the call of a module; `carriers` has the rows of these
+    events. `operator` is the innermost operator that encloses the event inside the carrier of the event's node, or -1.
+    `backward` is True for events of the backward pass. `forest` has the nodes, and `labels` the names of the nodes.
+    """
 
     forest: Forest
     labels: Labels
@@ -57,9 +58,9 @@ class Paths(Record, frozen=True, eq=False):
 
 
 def paths_of(recording: Recording, host: HostRows, by: str, merged: bool = False) -> Paths:
-    """Returns the paths of all events on the host. `by` is one of BY.
+    """Returns the paths of all events on the host. `by` is one of BY: the kind of events that the paths consist of.
 
-    If `merged` is True, modules whose names differ only in numbers are one node, such as the layers of a stack.
+    If `merged` is True, modules whose names differ only in numbers, such as the layers of a stack, share one node.
     """
     trace, labels = recording.trace, Labels()
     forest = Forest(labels.add("root", ""))
@@ -82,7 +83,7 @@ def paths_of(recording: Recording, host: HostRows, by: str, merged: bool = False
         forest=forest,
         labels=labels,
         node=node_of[np.where(stop >= 0, np.where(is_carrier[stop], stop, up[stop]), -1)],
-        # An operator that encloses the carrier says nothing about what runs in it.
+        # An operator that encloses the carrier does not tell what runs in the carrier.
         operator=np.where((operator > stop) & (by != "operator"), operator, -1),
         backward=host.nearest(roots) >= 0,
         carriers=carriers,
@@ -90,20 +91,23 @@ def paths_of(recording: Recording, host: HostRows, by: str, merged: bool = False
 
 
 def operator_rows(trace: Trace) -> Bools:
-    """Returns a mask of the operators, compiled regions and launches of CUDA graphs."""
+    """Returns a mask of the events: True for operators, compiled regions and launches of CUDA graphs."""
     rows = _rows_with(trace, (Kind.CPU_OP,), lambda name: not name.startswith(_NO_OPERATORS))
     rows |= _rows_with(trace, (Kind.ANNOTATION,), lambda name: name.startswith(_COMPILED))
     return rows | _rows_with(trace, (Kind.CALL,), lambda name: "GraphLaunch" in name)
 
 
 def has_marks(trace: Trace) -> bool:
-    """Returns True if annotations of the monitor mark the modules. These annotations have the true names of modules."""
+    """Returns True if the monitor annotated the calls of modules. Its annotations have the modules' names in the
+    model."""
     return bool(_rows_with(trace, (Kind.ANNOTATION,), lambda name: name.startswith(MODULE)).any())
 
 
 def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Rows, merged: bool) -> Ints:
-    """Returns for each event the number of its label if the event gives a node its name, otherwise -1. `by` is one of
-    BY; `backward` are nodes of autograd."""
+    """Returns for each event the number of its label if the event gives a node its name, otherwise -1.
+
+    `by` is one of BY. `backward` has the event rows of the nodes of autograd. New labels are added to `labels`.
+    """
     trace = recording.trace
     label = np.full(len(trace.events), -1, np.int64)
     if by != "line":
@@ -127,10 +131,10 @@ def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Row
 
 
 def _put_call_lines(trace: Trace, host: HostRows, label: Ints, labels: Labels) -> None:
-    """Sets the label of Python calls that a function of the program makes to the calling line, where the recording has
-    this line.
+    """Labels Python calls that a function of the program makes with the line that makes the call, if it is recorded.
 
-    A called function that is itself a function of the program keeps its own label."""
+    If the called function is itself a function of the program, it keeps its own label. Modifies `label`.
+    """
     rows = np.flatnonzero((label < 0) & (trace.events.kind == Kind.PYTHON))
     line = trace.call_lines.of(rows)
     rows, line = rows[line > 0], line[line > 0]
@@ -153,8 +157,8 @@ def _is_phase(name: str) -> bool:
 
 
 def _with_closure(trace: Trace, backward: Rows) -> Bools:
-    """Returns a mask of the optimizer's events in which a backward pass starts, because the optimizer runs a
-    closure."""
+    """Returns a mask of the events: True for events of the optimizer in which a backward pass starts. This happens if
+    the optimizer runs a closure. `backward` has the event rows of the nodes of autograd."""
     events = trace.events
     rows = _rows_with(trace, (Kind.ANNOTATION, Kind.CPU_OP), lambda name: name.startswith(OPTIMIZER))
     own = np.flatnonzero(rows)
@@ -179,7 +183,7 @@ def _rows_with(trace: Trace, kinds: tuple[Kind, ...], test: Callable[[str], bool
 
 
 def _put(trace: Trace, label: Ints, labels: Labels, kind: str, mask: Bools, text: Callable[[str], str]) -> None:
-    """Writes to `label` the labels of the events in `mask`. `text` makes the label from the name of the event."""
+    """Writes the labels of the events in `mask` to `label`. `text` is a function from an event's name to the label."""
     names, which = np.unique(trace.events.name[mask], return_inverse=True)
     numbers = np.array([labels.add(kind, text(trace.names[name])[:MAX_TEXT]) for name in names.tolist()], np.int64)
     if len(names):
@@ -187,10 +191,11 @@ def _put(trace: Trace, label: Ints, labels: Labels, kind: str, mask: Bools, text
 
 
 def _forward(recording: Recording, host: HostRows, roots: Rows, ranges: Bools | None) -> Ints:
-    """Returns for each node of autograd its forward operator, as a row of the events; -1 for other events.
+    """Returns for each event that is a node of autograd (in `roots`) the event row of the forward operator; -1 for
+    other events.
 
-    `ranges` is a mask of the record_function ranges, or None. A node of autograd in a range gets -1, too, unless the
-    range also encloses the forward operator.
+    `ranges` is a mask of the record_function ranges, or None. A node of autograd inside a range also gets -1 if this
+    range does not enclose the forward operator.
     """
     events, forward = recording.trace.events, np.full(len(recording.trace.events), -1, np.int64)
     if not len(roots):
@@ -206,10 +211,11 @@ def _forward(recording: Recording, host: HostRows, roots: Rows, ranges: Bools | 
 
 def _carriers_above(host: HostRows, stop: Ints, forward: Ints, label: Ints) -> Ints:
     """Returns for each carrier (event that gives a node its name) the next carrier above it, and for each node of
-    autograd the carrier around its forward operator; -1 if there is none.
+    autograd the carrier that encloses its forward operator; -1 if there is none.
 
-    `stop` is the nearest carrier or linked node of autograd of each event. `label` is -1 for events that are not
-    carriers."""
+    `stop` has for each event the nearest event around it that is a carrier or a node of autograd with a forward
+    operator. `forward` is the result of `_forward`. `label` is -1 for events that are not carriers.
+    """
     none = len(stop)
     stop_above = np.where(host.parent >= 0, stop[host.parent], -1)
     target = np.append(np.where(forward >= 0, stop[forward], stop_above), none)
@@ -223,10 +229,11 @@ def _carriers_above(host: HostRows, stop: Ints, forward: Ints, label: Ints) -> I
 
 
 def _without_repetition(up: Ints, label: Ints, rows: Rows) -> Ints:
-    """Returns `up`, where each carrier in `rows` below a carrier with the same label gets the parent of that carrier.
+    """Returns a copy of `up` in which no carrier in `rows` is below a carrier with the same label.
 
-    A checkpoint may recompute a module in a node of autograd that belongs to the module itself or to a module in it.
-    Otherwise, such a module would appear below itself.
+    `up` has the next carrier above each event. If a carrier is below a carrier with the same label, it is moved below
+    the parent of that carrier. This is needed because a checkpoint may recompute a module inside a node of autograd
+    that belongs to the same module or to a module in it. Without the change, the module would appear below itself.
     """
     above, up = up[rows], up.copy()
     for _ in range(MAX_DEPTH):
@@ -240,10 +247,11 @@ def _without_repetition(up: Ints, label: Ints, rows: Rows) -> Ints:
 
 
 def _nodes(forest: Forest, label: Ints, up: Ints, has_up: Bools) -> Ints:
-    """Returns the tree node of each carrier, an event that gives a node its name. Adds the nodes to `forest` depth by
-    depth.
+    """Returns the tree node of each carrier (event that gives a node its name), and adds the nodes to `forest`.
 
-    `label` has the label of each carrier. `up` is the next carrier above each carrier, valid where `has_up` is True."""
+    `label` has the label of each carrier. `up` has for each carrier the index of the next carrier above it, which is
+    valid only where `has_up` is True.
+    """
     up = np.where(has_up, up, -1)
     depth, node = depths(up), np.full(len(label), ROOT, np.int64)
     order = np.argsort(depth, kind="stable")

@@ -1,4 +1,4 @@
-"""Which part of a tree is shown: a device and a range of steps, and the largest nodes or nodes that match a text."""
+"""Selects what a tree shows: the device, the range of steps, and the largest nodes or the nodes that match a text."""
 
 from dataclasses import dataclass, replace
 
@@ -16,10 +16,12 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows
 
 @dataclass(frozen=True)
 class Selection:
-    """The part of a recording that a tree is about. `device` None means the device that the report judges; steps None
-    mean all judged steps.
+    """The part of a recording that a tree is about.
 
-    `by` and `merged` are as in paths.paths_of. Steps count from 1. The range includes `first_step` and `last_step`."""
+    `by` and `merged` are as in paths.paths_of. If `device` is None, the tree is about the device of the report. Steps
+    count from 1, and `last_step` is included. If a step is None, the range begins with the first or ends with the last
+    step of the report.
+    """
 
     by: str = "module"
     device: int | None = None
@@ -29,7 +31,7 @@ class Selection:
 
 
 class Device(Record, frozen=True):
-    """A device of the process. `total` is the sum of the lengths of its operations in ns."""
+    """A device that the process used. `total` is the sum of the lengths of all operations on the device, in ns."""
 
     index: int
     name: str
@@ -88,11 +90,11 @@ REST = "rest"
 
 
 def largest(tree: Tree, limit: int, by: str | None = None) -> Tree:
-    """Returns the tree with its `limit` largest nodes. One additional node below each node stands for its left out
-    children.
+    """Returns the tree with its `limit` largest nodes. Children that are left out are replaced by one node per parent.
 
-    Nodes are compared by their fraction of the column `by` (see `values_of`), or by their largest fraction of any
-    column."""
+    The size of a node is its fraction of the root's value in the column `by` (see `values_of`). If `by` is None, it is
+    the largest of the fractions in all columns.
+    """
     columns = [values_of(tree, by)] if by else [tree.exclusive, *tree.columns.values()]
     shares = [np.abs(column) / max(abs(float(column[0])), 1.0) for column in columns]
     rank = _with_below(tree.parent, np.max(shares, axis=0))
@@ -100,8 +102,8 @@ def largest(tree: Tree, limit: int, by: str | None = None) -> Tree:
 
 
 def largest_change(a: Tree, b: Tree, limit: int) -> tuple[Tree, Tree]:
-    """Returns the aligned trees `a` and `b` with the `limit` nodes whose time per step changed most or that contain
-    such nodes."""
+    """Returns the aligned trees `a` and `b` with the `limit` nodes whose time per step differs most, where a node
+    counts with the largest difference of itself and all nodes below it."""
     change = _with_below(a.parent, np.abs(b.exclusive / max(b.steps, 1) - a.exclusive / max(a.steps, 1)))
     kept = _first(change, limit)
     return with_rest(a, kept), with_rest(b, kept)
@@ -133,8 +135,8 @@ def matching(tree: Tree, text: str) -> tuple[Tree, Rows]:
 
 
 def with_rest(tree: Tree, kept: Bools) -> Tree:
-    """Returns the tree of the nodes in the mask `kept`. If children of a node are left out, a new child stands for
-    them."""
+    """Returns the tree of the nodes in the mask `kept`. If children of a node are left out, one new child with the sums
+    of their values replaces these children."""
     rows = np.flatnonzero(kept)
     lost = np.flatnonzero(~kept & np.append(False, kept[tree.parent[1:]]))
     if not len(lost):
@@ -191,7 +193,7 @@ def _with_below(parent: Ints, values: Floats) -> Floats:
 
 
 def _first(rank: Floats, limit: int) -> Bools:
-    """Returns a mask of the root and the `limit` nodes with the highest rank. Of equal nodes, those with smaller
+    """Returns a mask of the root and the `limit` nodes with the highest rank. If ranks are equal, nodes with smaller
     numbers come first, so that parents come before children."""
     kept = np.zeros(len(rank), np.bool_)
     kept[np.argsort(-rank, kind="stable")[:limit]] = True

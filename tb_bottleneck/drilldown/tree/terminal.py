@@ -1,4 +1,4 @@
-"""A tree as text, as JSON, and as collapsed stacks."""
+"""Writes a tree as text, as JSON, and as collapsed stacks (the input of flame graph tools)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -32,8 +32,10 @@ _MORE: dict[str, Callable[[float], str]] = {"bytes": bytes_text, "memory": bytes
 
 
 def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None = None) -> str:
-    """Returns the tree as text, down to the level `depth`. The children of a node are in descending order of the column
-    `sort`. Times are per step."""
+    """Returns the tree as text, one line per node, down to the level `depth`. Times are per step.
+
+    The children of a node are in descending order of the column `sort`, one of SORTS.
+    """
     order, level = _rows(tree, values_of(tree, sort), depth)
     own, steps = tree.own(tree.exclusive), max(tree.steps, 1)
     extra = sort if sort in (*_MORE, "wait") else None
@@ -56,8 +58,7 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
 
 
 def grouping_text(tree: Tree) -> str:
-    """Returns what the rows of the tree stand for, such as "module". The line of a function is the line of its
-    `def`."""
+    """Returns what a node of the tree stands for, such as "module"."""
     return "function and line" if tree.by == "line" else tree.by
 
 
@@ -66,8 +67,10 @@ def _where(tree: Tree) -> str:
 
 
 def difference_text(a: Tree, b: Tree, layout: Layout, depth: int | None = None) -> str:
-    """Returns the difference of two aligned trees as text, down to the level `depth`. The children of a node are in
-    descending order of the change. Times are per step."""
+    """Returns the difference of two aligned trees as text, from `a` (before) to `b` (after), down to the level `depth`.
+
+    The children of a node are in descending order of the absolute change of time. Times are per step.
+    """
     before, after = a.exclusive / max(a.steps, 1), b.exclusive / max(b.steps, 1)
     order, level = _rows(a, np.abs(after - before), depth)
     own = b.own(after) - a.own(before)
@@ -84,8 +87,10 @@ def difference_text(a: Tree, b: Tree, layout: Layout, depth: int | None = None) 
 
 
 def tree_dict(tree: Tree) -> dict[str, Any]:
-    """Returns the tree as nested dicts for JSON. Times are totals of the judged steps. `own_ns` is the time of a node
-    without the nodes below it."""
+    """Returns the tree as nested dicts for JSON. Times are sums over all steps of the tree.
+
+    `own_ns` is the time of a node without the nodes below it.
+    """
     below: list[list[int]] = [[] for _ in tree.parent]
     for node, parent in enumerate(tree.parent.tolist()):
         if parent >= 0:
@@ -121,8 +126,11 @@ _JSON_NAME = {
 
 
 def collapsed_stacks(tree: Tree, sort: str = "time") -> Iterator[str]:
-    """Yields a line such as `outer;inner 123` for each node whose own value of the column `sort` is not 0. Flame graph
-    tools read these lines."""
+    """Yields a line such as `outer;inner 123` for each node: the names on the path to it, and its own value.
+
+    The own value is the value of the column `sort` without the nodes below. Nodes whose own value is rounded to 0 or
+    less are left out.
+    """
     own = tree.own(values_of(tree, sort))
     paths: list[str] = []
     for node, parent in enumerate(tree.parent.tolist()):
@@ -133,10 +141,10 @@ def collapsed_stacks(tree: Tree, sort: str = "time") -> Iterator[str]:
 
 
 def _rows(tree: Tree, values: Floats, depth: int | None) -> tuple[Ints, list[int]]:
-    """Returns the nodes in the order of rows, and the level of each node. `depth` is the last level that is shown.
+    """Returns the nodes in the order in which they are shown, and the level of each node. `depth` is the last level.
 
-    A node that stands for left out nodes comes last. If it is the only child, it is left out, because its row would
-    repeat the row of the parent.
+    Children are in descending order of `values`. A node that stands for left-out nodes comes last. If it is the only
+    child, it is left out, because its line would repeat the line of the parent.
     """
     below: list[list[int]] = [[] for _ in tree.parent]
     level = [0] * len(tree.parent)

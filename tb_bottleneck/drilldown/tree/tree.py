@@ -1,8 +1,8 @@
-"""The tree: for each node its own time by regime, host and device time, waits, bytes, operations, memory.
+"""Builds the tree: for each node the time by regime, host and device time, waits, bytes, operations, and memory.
 
-The time by regime is the account, split by its origin. Over all nodes, it sums to the account. Times of device
-operations and of the host are sums of the lengths of events, as in other profilers. Events of several streams or
-threads overlap.
+The time by regime is the time of the window (the account of the report), split by the events that cause it. Over all
+nodes, it sums to the window. The device time and the host time of a node are sums of the lengths of events, as in other
+profilers. These sums can exceed the window, because events of several streams or threads overlap.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,10 @@ from tb_bottleneck.trace.table import Floats, Ints
 COLUMNS = ("device", "host", "wait", "backward", "bytes", "flops", "memory")
 """The columns of a tree besides the time by regime: times in ns, bytes and floating-point operations.
 
-`device` is the time of device operations, `host` that of host rows, `wait` the time in calls that waited for the
-device; `backward` is the part of the time by regime that belongs to the backward pass. `bytes` are those of copies, and
-the minimum traffic of operators with recorded shapes; `memory` the bytes allocated on the device.
+`device` is the time of device operations, `host` the time of events on the host, and `wait` the time of calls that
+waited for the device. `backward` is the part of the time by regime that belongs to the backward pass. `bytes` has the
+sizes of copies and the minimum traffic of operators with recorded shapes. `memory` has the bytes allocated on the
+device.
 """
 
 _OUTSIDE = {
@@ -41,9 +42,10 @@ _CPU, _CUDA, _HIP = 0, 1, 6
 class Tree:
     """The tree as arrays with one element per node. Node 0 is the root. The parent of a node has a smaller number.
 
-    The values of a node include the values of the nodes below it, except `calls`, the number of events of the node
-    itself. `regimes` has the shape (REGIMES, nodes), in ns. `begin` and `end` are the times of the longest event of the
-    node, in ns; they are equal if the node has no event.
+    The values of a node include the values of the nodes below it. Only `calls` does not: it is the number of events of
+    the node itself. `regimes` has the shape (REGIMES, nodes), in ns. `begin` and `end` are the start and the end of the
+    longest event of the node, in ns; both are equal if the node has no event. `window` is the length of the window in
+    ns, and `steps` its number of steps.
     """
 
     by: str
@@ -61,7 +63,7 @@ class Tree:
 
     @property
     def exclusive(self) -> Floats:
-        """For each node the time of the judged steps, in ns, that belongs to the node and the nodes below it."""
+        """For each node the time of the window, in ns, that belongs to the node or to nodes below it."""
         return np.asarray(self.regimes.sum(axis=0), np.float64)
 
     def own(self, values: Floats) -> Floats:
@@ -84,7 +86,7 @@ def tree_of(recording: Recording, host: HostRows, by: str, merged: bool = False)
 
 
 class _Leaves:
-    """The nodes of operators and kernels, which are the lowest nodes of the tree, below the nodes of the paths."""
+    """The nodes of operators and kernels. They are the leaves of the tree, below the nodes of the paths."""
 
     def __init__(self, recording: Recording, paths: Paths, by: str) -> None:
         self._paths, self._trace = paths, recording.trace
@@ -101,7 +103,7 @@ class _Leaves:
         self.of_op = forest.add(above, self._label_of("kernel", ops.name, short)) if len(ops) else above
 
     def of_rows(self, rows: Ints) -> Ints:
-        """Returns the node of each of `rows`, which are rows of the events, UNMAPPED or NOTHING."""
+        """Returns for each element of `rows` (an event row, UNMAPPED or NOTHING) its node."""
         special = np.where(rows == UNMAPPED, self._unmapped, self.outside)
         return np.where(rows >= 0, self.node[np.maximum(rows, 0)], special)
 
@@ -129,7 +131,7 @@ class _Charges:
         self.begin, self.end = np.zeros((2, len(self.parent)), np.int64)
 
     def add_pieces(self, pieces: Pieces) -> None:
-        """Adds the time of `pieces` by regime to their nodes."""
+        """Adds the time of each of `pieces` to its regime and node."""
         leaves, size = self._leaves, len(self.parent)
         busy = pieces.op >= 0
         node = leaves.of_rows(pieces.row)
@@ -140,7 +142,7 @@ class _Charges:
         self._add("backward", node[backward], pieces.ns[backward])
 
     def add_device(self, recording: Recording) -> None:
-        """Adds the device operations that run in the window."""
+        """Adds the time and the bytes of the device operations that run in the window, and counts these operations."""
         ops, steps, leaves = recording.trace.device_ops, recording.steps, self._leaves
         rows = np.flatnonzero((ops.end > steps.begin) & (ops.start < steps.end))
         node = leaves.of_op[rows]
@@ -197,8 +199,10 @@ class _Charges:
         self.columns[name] += np.bincount(node, values, len(self.parent))
 
     def _count(self, node: Ints, begin: Ints, end: Ints) -> None:
-        """Counts the events of each node. `node`, `begin` and `end` (ns) have one entry per event. Keeps the start and
-        the end of the longest event."""
+        """Counts the events of each node, and stores the start and the end of the longest event of each node.
+
+        `node`, `begin` and `end` (ns) have one element per event.
+        """
         self.calls += np.bincount(node, minlength=len(self.parent))
         order = np.argsort(end - begin, kind="stable")
         order = order[(end - begin)[order] > (self.end - self.begin)[node[order]]]
