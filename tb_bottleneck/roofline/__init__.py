@@ -1,1 +1,2 @@
-"""FLOPs and bytes of operators, device peaks, and the roofline bound of each kernel."""
+"""Floating-point operations and bytes of operators, peak rates of devices, and what limits each kernel (its bound in
+the roofline model)."""

@@ -1,4 +1,4 @@
-"""Fused attention operators and their sizes."""
+"""The sizes of calls of fused attention operators, and the floating-point operations and bytes of these calls."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,16 +6,17 @@ from typing import Any
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.roofline.operator_args import flags_at, numbers_at, shape_at
 
-# sdp_utils.h, CustomMaskType of the memory-efficient kernels.
+# Values of the mask argument of the memory-efficient kernels (CustomMaskType in torch's sdp_utils.h).
 _NO_MASK, _CAUSAL_MASKS = 0, (1, 2)
 
 
 class Attention(Record, frozen=True):
     """Sizes of one call of an attention operator.
 
-    `queries` and `keys` are sequence lengths, `heads` and `key_heads` the heads of queries and of keys and values. A
-    query or key has `width` elements per head, a value `value_width`. `query` is the position of the queries among the
-    arguments."""
+    `queries` and `keys` are the sequence lengths of queries and keys. `heads` is the number of heads of the queries,
+    and `key_heads` that of keys and values. Per head, a query or key has `width` elements, and a value has
+    `value_width`. `causal` is True if a causal mask is used. `query` is the position of the queries among the
+    operator's arguments."""
 
     batch: int
     heads: int
@@ -30,19 +31,23 @@ class Attention(Record, frozen=True):
 
     @property
     def flops(self) -> int:
-        """Floating-point operations of two matrix products (forward) or five (backward: the scores again, and four
-        gradients).
+        """Number of floating-point operations of the call.
 
-        2 b h sq sk (d + dv) forward, 2 b h sq sk (3 d + 2 dv) backward; half of it if causal, because kernels skip half
-        of the scores. torch.utils.flop_counter counts the same without this discount. Softmax is not counted."""
+        The forward pass has two matrix products with 2 b h sq sk (d + dv) operations. The backward pass has five (the
+        scores again, and four gradients) with 2 b h sq sk (3 d + 2 dv). With a causal mask, half of these operations
+        count, because kernels skip half of the scores. torch.utils.flop_counter counts all of them also with a causal
+        mask. Softmax is not counted.
+        """
         depth = 3 * self.width + 2 * self.value_width if self.backward else self.width + self.value_width
         whole = 2 * self.batch * self.heads * self.queries * self.keys * depth
         return whole // 2 if self.causal else whole
 
     @property
     def flops_without_repetition(self) -> int:
-        """Like `flops`, but without the scores that the backward pass computes again. The backward pass then has twice
-        the operations of the forward pass."""
+        """Like `flops`, but without the scores that the backward pass computes again.
+
+        So the backward pass has twice the operations of the forward pass.
+        """
         return (
             self.flops * 2 * (self.width + self.value_width) // (3 * self.width + 2 * self.value_width)
             if self.backward
@@ -51,7 +56,8 @@ class Attention(Record, frozen=True):
 
     @property
     def elements(self) -> int:
-        """Minimum number of moved elements: q, k, v and out forward; in the backward pass also their four gradients."""
+        """Minimum number of elements that are read or written: queries, keys, values and output; in the backward pass
+        also the four gradients of these tensors."""
         q = self.batch * self.heads * self.queries * self.width
         out = self.batch * self.heads * self.queries * self.value_width
         kv = self.batch * self.key_heads * self.keys * (self.width + self.value_width)
@@ -59,8 +65,8 @@ class Attention(Record, frozen=True):
 
 
 class _AttentionArgs(Record, frozen=True):
-    """Positions of an operator's arguments (native_functions.yaml). Shapes are (batch, heads, length, width), or
-    (batch, length, heads, width) if `length_first`."""
+    """Positions of an operator's arguments (native_functions.yaml). Tensors have the shape (batch, heads, length,
+    width), or (batch, length, heads, width) if `length_first` is True."""
 
     query: int
     causal: int
@@ -87,8 +93,11 @@ _OPERATORS = {
 
 
 def attention_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> Attention | None:
-    """Returns the sizes of the attention operator `operator`; None for other operators, or if shapes, lengths or mask
-    are unknown. `dims` and `concrete` are the recorded shapes and values of its arguments."""
+    """Returns the sizes of a call of the attention operator `operator`.
+
+    None for other operators, or if shapes, lengths or mask are unknown. `dims` and `concrete` are the recorded shapes
+    and values of the operator's arguments.
+    """
     places = _OPERATORS.get(operator)
     if places is None or _is_ragged(places, dims, concrete):
         return None

@@ -16,8 +16,9 @@ from tb_bottleneck.roofline.operator_args import (
 )
 from tb_bottleneck.roofline.pointwise import list_bytes, pointwise_bytes, reduction_bytes
 
-# Passes over complete arguments: (argument, times read or written). A result counts through an argument of the same
-# size. The passes are those of torch's own kernels, which keep a row but not a whole tensor on the chip.
+# Passes over complete tensors, as tuples (position of an argument, number of times it is read or written). A result is
+# counted as a pass over an argument of the same size. The passes are those of torch's own kernels, which keep a row,
+# but not a whole tensor, on the chip.
 _PASSES: dict[str, tuple[tuple[int, int], ...]] = {
     "aten::copy_": ((0, 1), (1, 1)),
     **dict.fromkeys(
@@ -38,7 +39,7 @@ _PASSES: dict[str, tuple[tuple[int, int], ...]] = {
     "aten::_log_softmax_backward_data": ((0, 2), (1, 1)),
     "aten::native_dropout_backward": ((0, 2), (1, 1)),
     "aten::_masked_scale": ((0, 2), (1, 1)),
-    # Sorts the look-ups and adds to rows that a separate fill_ has cleared.
+    # This operator sorts the indices, and adds to rows of the result that a separate fill_ has set to 0.
     "aten::embedding_dense_backward": ((0, 3), (1, 1)),
 }
 # Inductor's pointwise, reduction and persistent-reduction kernels record their buffers as arguments: each buffer is
@@ -62,12 +63,16 @@ def bytes_moved(
 ) -> int | None:
     """Returns the bytes read and written with minimal memory traffic; None if a shape or type is unknown.
 
-    The arguments are "Input Dims", "Input type" and "Concrete Inputs" of the innermost operator, with one entry per
-    argument. Traces do not contain the type of tensors in lists: `list_itemsize` is the size of their elements in
-    bytes, as `list_itemsize_in` finds it in the kernel's name; without `list_itemsize`, the result is None for
-    operators on lists. The bytes are those of the whole operator: if the operator launches several kernels, compare
-    with their total time. The actual traffic can be higher (cache misses, changed layouts), and lower only if data are
-    in the cache.
+    `dims`, `types` and `concrete` are "Input Dims", "Input type" and "Concrete Inputs" of the innermost operator, with
+    one element per argument of the operator.
+
+    `list_itemsize` is the size in bytes of an element of tensors in lists. Traces do not contain the type of these
+    tensors, but `list_itemsize_in` finds it in the name of a kernel. If it is None, the result is None for operators on
+    lists of tensors.
+
+    The bytes are those of the whole operator. If the operator launches several kernels, compare with the total time of
+    the kernels. The actual traffic can be higher (cache misses, changed layouts). It is lower only if data are in the
+    cache.
     """
     arguments = OperatorArguments(dims, types, concrete, list_itemsize)
     if operator in _PASSES:
@@ -84,9 +89,9 @@ def bytes_moved(
 
 
 def list_itemsize_in(kernel_name: str) -> int | None:
-    """Returns the element size in bytes of a kernel's tensor lists (cat, foreach, fused optimizers) from its name.
+    """Returns the element size in bytes of the tensors in lists (cat, foreach, fused optimizers) from a kernel's name.
 
-    None if the name does not contain the type.
+    None if the name does not contain the type of the tensors.
     """
     match = _LIST_TYPE.search(kernel_name[:2000])
     if match is None:
@@ -113,8 +118,10 @@ def _sum(parts: Any) -> int | None:
 
 
 def _contraction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
-    """Returns the bytes of the inputs and the result, once each, of a matrix product, convolution or attention; None
-    for other operators."""
+    """Returns the bytes of a matrix product, convolution or attention: each input and the result count once.
+
+    None for other operators, or if a type is unknown.
+    """
     product = product_of(operator, arguments.dims)
     if product is not None:
         return _product_bytes(operator, product, arguments)
@@ -130,7 +137,8 @@ def _contraction_bytes(operator: str, arguments: OperatorArguments) -> int | Non
 
 
 def _product_bytes(operator: str, product: Product, arguments: OperatorArguments) -> int | None:
-    """Returns the bytes of both factors, the result and the added tensor, if any; None if a type is unknown."""
+    """Returns the bytes of both factors, the result, and the added tensor if there is one; None if a type is
+    unknown."""
     left, right = (arguments.bytes(index) for index in (product.left, product.right))
     dtype = numbers_at(arguments.concrete, {"aten::_scaled_mm": 6, "aten::mm": 2, "aten::bmm": 2}.get(operator))
     size = itemsize(arguments.type_at(product.left))
@@ -143,8 +151,10 @@ def _product_bytes(operator: str, product: Product, arguments: OperatorArguments
 
 
 def _softmax(arguments: OperatorArguments) -> int | None:
-    """Returns the bytes of input and output of a softmax. If the third argument is True, the output of half precision
-    has the type float."""
+    """Returns the bytes of input and output of a softmax.
+
+    If the third argument is True, the input has half precision and the output the type float.
+    """
     size, elements, widened = arguments.bytes(0), arguments.elements(0), flags_at(arguments.concrete, 2)
     if not size or elements is None:
         return None
@@ -175,7 +185,7 @@ def _embedding(arguments: OperatorArguments) -> int | None:
 
 
 def _index_select(arguments: OperatorArguments) -> int | None:
-    """index_select(self, dim, index): returns the bytes of the selected slices (read and written) and the indices."""
+    """Returns the bytes of index_select(self, dim, index): the selected slices (read and written), and the indices."""
     shape, whole, dim = shape_at(arguments.dims, 0), arguments.bytes(0), numbers_at(arguments.concrete, 1)
     count, indices = arguments.elements(2), arguments.bytes(2)
     if not shape or not whole or not dim or count is None or indices is None or not -len(shape) <= dim[0] < len(shape):
@@ -184,15 +194,15 @@ def _index_select(arguments: OperatorArguments) -> int | None:
 
 
 def _gather(arguments: OperatorArguments) -> int | None:
-    """gather(self, dim, index): returns the bytes of one element per index (read and written) and the indices."""
+    """Returns the bytes of gather(self, dim, index): one element per index (read and written), and the indices."""
     count, indices, size = arguments.elements(2), arguments.bytes(2), itemsize(arguments.type_at(0))
     return None if count is None or not indices or size is None else 2 * count * size + indices
 
 
 def _nll_loss(target: int) -> Callable[[OperatorArguments], int | None]:
-    """Returns a function that gives the bytes of a negative log-likelihood loss: one element per target, and the
-    targets. The whole tensor is moved by the log-softmax, not here. `target` is the position of the targets among the
-    arguments."""
+    """Returns a function that returns the bytes of a negative log-likelihood loss: one element per target, and the
+    targets. (The log-softmax before the loss moves the whole tensor.) `target` is the position of the targets among the
+    operator's arguments."""
 
     def count(arguments: OperatorArguments) -> int | None:
         elements, targets = arguments.elements(target), arguments.bytes(target)

@@ -1,7 +1,8 @@
-"""Peaks of the recording's device: the nominal peaks for utilisation (DensePeaks), and the reachable rates (Peaks).
+"""Peak rates of the recording's device: the nominal peaks (DensePeaks), to which utilisation refers, and the rates that
+kernels can reach (Peaks).
 
-The peaks of another device are never used. Names, properties and calibrations in a recording are untrusted: values that
-are impossible for the device are ignored.
+The peaks of another device are never used. Names, properties and calibrations (measured rates) in a recording are
+untrusted: values that are impossible for the device are ignored.
 """
 
 from collections.abc import Mapping
@@ -17,11 +18,11 @@ from tb_bottleneck.trace.trace import Trace
 
 
 class DensePeaks(Record, frozen=True):
-    """The nominal peaks to which utilisation refers, in TFLOP/s by type: dense, never with sparsity.
+    """The nominal peaks to which utilisation refers. `tflops` has the rates in TFLOP/s by type, without sparsity.
 
     The rates are those of the data sheet, not the lower rates that kernels reach (`Peaks`). For a device without a data
-    sheet, the rates follow from its properties or from a calibration. `basis` is the source of the rates: calibration,
-    data sheet or device properties. `uncertain` is True if the data sheet's values are uncertain.
+    sheet, the rates are computed from the device's properties or taken from a calibration. `basis` is the source of the
+    rates: calibration, data sheet or device properties. `uncertain` is True if the data sheet's values are uncertain.
     """
 
     tflops: Mapping[str, float]
@@ -30,9 +31,9 @@ class DensePeaks(Record, frozen=True):
     uncertain: bool = False
 
     def of(self, precision: Precision) -> float | None:
-        """Returns the peak of the type in FLOP/s; None if the device has no peak for it or the type is not known.
+        """Returns the peak for the type of `precision` in FLOP/s; None if the type or its peak is not known.
 
-        Half precision always has the rate of the matrix units, even if a kernel does not use them.
+        For half precision, it is always the rate of the matrix units, even if a kernel does not use these units.
         """
         rate = self._rate(precision)
         return None if rate is None else rate * TERA
@@ -47,14 +48,14 @@ class DensePeaks(Record, frozen=True):
         return None if dtype is None else self.tflops.get(dtype)
 
     def fastest_type(self, precision: Precision) -> Precision:
-        """Returns `precision`. For fp32 on an unknown unit, returns tf32 if the device has it, so that the utilisation
-        is not overestimated."""
+        """Returns `precision`, except for fp32 on an unknown unit: then returns tf32 if the device has it, so that the
+        utilisation is not overestimated."""
         is_open = precision.dtype == "fp32" and precision.unit == "unknown" and "tf32" in self.tflops
         return Precision("tensor", "tf32") if is_open else precision
 
 
 def dense_peaks_of(trace: Trace) -> DensePeaks | None:
-    """Returns the nominal peaks of the trace's device, or of the CPU without device work; None if not known."""
+    """Returns the nominal peaks of the trace's device, or of the CPU if no device works; None if they are not known."""
     if not len(trace.device_ops):
         return _measured(trace, on_cpu=True)
     known = data_sheet_of(trace)
@@ -72,12 +73,14 @@ def _measured(trace: Trace, on_cpu: bool) -> DensePeaks | None:
     return DensePeaks(rates, "CPU" if on_cpu else "device", CALIBRATION)
 
 
-# A measured rate outside of these shares of the data sheet was measured on another device, or never. The best products
-# reach 51 to 87 % of the data sheet (MI300X to A100), boards with raised limits slightly more than 100 %.
+# A measured rate outside of these shares of the data sheet's rate was measured on another device or is invented. The
+# best matrix products reach 51 to 87 % of the data sheet (MI300X to A100), and boards with raised limits slightly more
+# than 100 %.
 MIN_OF_PEAK, MAX_OF_PEAK = 0.2, 1.15
 # Copies reach 85 to 92 % of the data sheet if both read and written bytes count.
 MIN_OF_BANDWIDTH, MAX_OF_BANDWIDTH = 0.5, 1.1
-# Limits without a data sheet: slower than one core of a laptop, or faster than any existing device.
+# Limits of measured rates if there is no data sheet: one core of a laptop is faster than the minimum, and no existing
+# device is faster than the maximum.
 MIN_FLOPS, MAX_FLOPS = 1e9, 1e17
 MIN_BYTES_PER_S, MAX_BYTES_PER_S = 1e9, 1e14
 # Tensor cores came with compute capability 7.0, and TF32 with 8.0 (CUDA C++ programming guide, compute capabilities).
@@ -90,14 +93,16 @@ _MEASURED_TYPES = {"bf16_flops": "bf16", "fp16_flops": "fp16", "tf32_flops": "tf
 
 @dataclass(frozen=True)
 class Peaks:
-    """Rates that a device can reach: `tensor` by type and `vector` (fp32) in TFLOP/s, `bandwidth` in GB/s.
+    """Rates that a device can reach. `tensor` has the rates of the matrix units by type in TFLOP/s, `vector` is the
+    fp32 rate of the vector units in TFLOP/s or None, and `bandwidth` is in GB/s.
 
-    A calibration in the recording has priority. The next source is the device table, with the rates of the matrix units
-    scaled to the share that the best known matrix multiplication reaches. For a device that is not in the table, the
-    rates follow from its properties.
+    Rates from a calibration in the recording are used first. The next source is the device table (data sheets). There,
+    the rates of the matrix units are multiplied by `achievable`, the share that the best known matrix multiplication
+    reaches. For a device that is not in the table, the rates are computed from the device's properties.
 
-    `basis` is the source of the rates: calibration, data sheet or device properties. `achievable` is the ratio of the
-    rates in `tensor` to those in the data sheet; 1 if the rates are not scaled, or measured."""
+    `basis` is the source of the rates: calibration, data sheet or device properties. `achievable` is 1 if the rates are
+    not scaled, or measured.
+    """
 
     tensor: Mapping[str, float]
     vector: float | None
@@ -108,7 +113,8 @@ class Peaks:
     def of(self, precision: Precision) -> float | None:
         """Returns the rate for kernels of this precision in TFLOP/s; None if the rate is unknown.
 
-        Half-precision types on vector units use the fp32 rate: these kernels convert them to fp32 to multiply.
+        For half precision on vector units, it is the fp32 rate, because these kernels convert to fp32 before they
+        multiply.
         """
         if precision.unit == "vector":
             return self.vector if precision.dtype in ("fp32", "fp16", "bf16") else None
@@ -118,13 +124,17 @@ class Peaks:
 
 
 def peaks_of(trace: Trace) -> Peaks | None:
-    """Returns the reachable rates of the trace's device; None if name, properties and calibration do not give them."""
+    """Returns the reachable rates of the trace's device; None if neither data sheet, properties nor calibration are
+    known."""
     return measured_peaks(*_device(trace), calibration(trace))
 
 
 def measured_peaks(gpu: Gpu | None, basis: str, measured: Mapping[str, float]) -> Peaks | None:
-    """Returns the reachable rates of a device. Plausible rates in `measured` (by name) replace those of `gpu`, whose
-    source is `basis`. None if these are not enough."""
+    """Returns the reachable rates of a device; None if they are not known.
+
+    `gpu` has the nominal rates or is None, and `basis` is their source. `measured` maps the names of calibrated rates
+    to values in FLOP/s or bytes/s. Plausible measured rates replace those of `gpu`.
+    """
     if gpu is None:
         return _measured_only(measured)
     tensor = {unit: rate * (gpu.achievable or 1.0) for unit, rate in gpu.tflops.items() if unit != "fp32"}
@@ -153,13 +163,13 @@ def cpu_peaks_of(trace: Trace) -> Peaks | None:
 
 
 def data_sheet_of(trace: Trace) -> tuple[Gpu, str] | None:
-    """Returns (data of the trace's device, their source); None if neither name nor properties give them."""
+    """Returns (nominal data of the trace's device, source of the data); None if they are not known."""
     gpu, basis = _device(trace)
     return None if gpu is None else (gpu, basis)
 
 
 def calibration(trace: Trace) -> dict[str, float]:
-    """Returns the recorded measurements of the device by name; only positive numbers."""
+    """Returns the rates that were measured on the device and recorded, by name. Values are positive numbers."""
     raw = trace.header.context.get("calibration")
     if not isinstance(raw, Mapping):
         return {}
@@ -196,9 +206,9 @@ def _device(trace: Trace) -> tuple[Gpu | None, str]:
 
 
 def _from_properties(trace: Trace, facts: DeviceFacts) -> Gpu | None:
-    """Returns a device's data computed from its properties; None if one is missing, or for AMD.
+    """Returns nominal data computed from the device's properties; None if a property is missing, or for AMD devices.
 
-    Clocks and bus width come from the run's context.
+    The clocks and the bus width are taken from the facts that the training process added (Header.context).
     """
     context, processors = trace.header.context, trace.multiprocessors
     clock, memory_clock = positive(context.get("sm_clock_hz")), positive(context.get("memory_clock_hz"))
@@ -220,7 +230,7 @@ def _computed(
 
 
 def _measured_only(measured: Mapping[str, float]) -> Peaks | None:
-    """Returns the rates of a device from the calibration `measured` alone; None if its bandwidth is missing or
+    """Returns the rates of a device from the calibration `measured` alone; None if the measured bandwidth is missing or
     impossible."""
     bandwidth, vector = measured.get("copy_bytes_per_s", 0.0), measured.get("fp32_flops", 0.0)
     if not MIN_BYTES_PER_S <= bandwidth <= MAX_BYTES_PER_S:

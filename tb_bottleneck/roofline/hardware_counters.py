@@ -1,8 +1,8 @@
-"""Reads hardware counters in a trace for the device and for each kernel: multiprocessors and bandwidth in use, clocks.
+"""Reads the hardware counters in a trace, such as the bandwidth in use, for the whole device and for each kernel.
 
-A counter is sampled at an interval, and each value is the mean since the previous sample. A kernel is often shorter
-than the interval. So the use by a kernel is the mean over all runs of kernels with the same name, and the value of an
-interval is attributed to the part of the interval in which the device was busy.
+A counter is sampled at a fixed interval, and each value is the mean since the previous sample. A kernel is often
+shorter than the interval. Therefore, the use of the device by a kernel is the mean over all runs of kernels with the
+same name. The value of an interval is attributed only to the part of the interval in which the device is busy.
 """
 
 import re
@@ -16,14 +16,16 @@ from tb_bottleneck.trace.table import Floats, Ints
 from tb_bottleneck.trace.trace import Trace
 
 LEAST_BUSY = 0.05
-"""Intervals in which the device is busy for a smaller share are ignored: the value is mostly noise (a choice)."""
+"""Intervals in which the device is busy for a smaller share of the time are ignored, because the value is mostly noise.
+A choice."""
 LEAST_SAMPLES = 5
-"""Kernels of a name with less total time than this number of intervals have no measured use (a choice)."""
+"""If all kernels with one name together take less time than this number of intervals, their use is unknown. A
+choice."""
 
 
 class Signal(Enum):
-    """A counter. The value is a regular expression that matches its name in torch (torch/profiler/_cuspy/trace.py) or
-    in CUPTI. Counters in percent are converted to shares from 0 to 1.
+    """A hardware counter. The value is a regular expression that matches the counter's name in torch
+    (torch/profiler/_cuspy/trace.py) or in CUPTI. Counters in percent are converted to shares from 0 to 1.
     """
 
     SM_ACTIVE = r"SM Active \(%\)|sm__cycles_active\.avg\.pct_of_peak.*"
@@ -35,7 +37,7 @@ class Signal(Enum):
 
     @property
     def unit(self) -> float:
-        """Factor for the recorded values: 0.01 for counters in percent, else 1."""
+        """Factor by which recorded values are multiplied: 0.01 for counters in percent, else 1."""
         return 0.01 if "%" in self.value else 1.0
 
 
@@ -46,7 +48,7 @@ class Samples(Record, frozen=True):
     values: Floats
 
     def mean(self, begin: Ints | int, end: Ints | int) -> Floats:
-        """Returns the mean value over each interval [begin, end) in ns; NaN if nothing was sampled in it."""
+        """Returns the mean value over each interval [begin, end), in ns; NaN if no value is known in the interval."""
         length = np.diff(self.edges)
         known = np.concatenate(([0], np.cumsum(np.where(np.isfinite(self.values), length, 0))))
         total = np.concatenate(([0.0], np.cumsum(np.where(np.isfinite(self.values), self.values * length, 0.0))))
@@ -58,7 +60,7 @@ class Samples(Record, frozen=True):
 
 
 def samples_of(trace: Trace, signal: Signal) -> Samples | None:
-    """Returns the samples of a counter; None if it was not recorded, or only once."""
+    """Returns the samples of the counter `signal` on the trace's device; None if there are fewer than two samples."""
     named = [at for at, name in enumerate(trace.counter_names) if re.fullmatch(signal.value, name)]
     rows = np.flatnonzero((trace.counters.device == trace.device_index) & np.isin(trace.counters.name, named[:1]))
     time, first = np.unique(trace.counters.time[rows], return_index=True)
@@ -81,9 +83,9 @@ def while_busy(trace: Trace, samples: Samples) -> Samples:
 
 
 def use_by_kernel(trace: Trace, signal: Signal) -> Floats | None:
-    """Returns per device operation the mean value of the counter while kernels of its name run.
+    """Returns for each device operation the mean value of the counter while operations with the same name run.
 
-    NaN where it is not known; None if the counter was not recorded.
+    NaN for operations for which the value is not known. None if the counter was not recorded.
     """
     found = samples_of(trace, signal)
     if found is None:

@@ -1,10 +1,11 @@
 """Bounds of kernels by the roofline model, from the shapes of the operators that launched them.
 
-An operator has a minimum time for its floating-point operations at the device's peak, and a minimum time for its bytes
-at the device's bandwidth. The longer time bounds the operator; divided by the time of the operator's kernels, it is the
-share of the roof that the kernels reach. All kernels of an operator share one bound. The bound is unknown if shapes,
-device or type are unknown, or if a recording links kernels to operators that cannot have launched them. If the trace
-has the device's counters, the measured bandwidth and activity decide instead.
+An operator has two minimum times: that of its floating-point operations at the device's peak rate, and that of its
+bytes at the device's bandwidth. The longer one is the bound: it says whether arithmetic or bandwidth limits the
+operator. Divided by the time that the operator's kernels take, it is the share of the roof (the peak rate or the
+bandwidth) that the kernels reach. All kernels of an operator have the same bound. The bound is unknown if shapes,
+device or type are unknown, or if the minimum time is so long that these kernels cannot belong to the operator. If the
+trace has hardware counters that show a limit, the counters decide instead.
 """
 
 from dataclasses import dataclass
@@ -35,11 +36,12 @@ FILLED_SHARE = 0.5
 
 
 def underfilled(ops: DeviceOps, multiprocessors: int | None, sm_active: Floats | None = None) -> Bools:
-    """Returns a mask of the operations that cannot fill the device, because they have too few thread blocks or are too
-    short.
+    """Returns a mask of `ops`: True for operations that are too short or have too few thread blocks to fill the device.
 
-    `multiprocessors` is their number in the device, if known. `sm_active` is the measured share of multiprocessors with
-    work, per operation; where it is not NaN, it decides instead of the number of blocks."""
+    `multiprocessors` is the number of multiprocessors of the device, or None if unknown. `sm_active` has for each
+    operation the measured share of multiprocessors with work, or NaN; where it is known, it decides instead of the
+    number of blocks.
+    """
     is_short = ops.end - ops.start < TOO_SHORT_NS
     few = np.zeros(len(ops), np.bool_)
     if multiprocessors is not None:
@@ -50,8 +52,9 @@ def underfilled(ops: DeviceOps, multiprocessors: int | None, sm_active: Floats |
 
 
 MEASURED_BOUND = 0.60
-"""From this share of the peak bandwidth on, bandwidth limits a kernel; from this share of the tensor cores' cycles on,
-arithmetic limits it (Nsight Compute, speed of light: above 60 % counts as a high throughput of the unit)."""
+"""If a kernel uses at least this share of the peak bandwidth, bandwidth limits the kernel. If it uses at least this
+share of the tensor cores' cycles, arithmetic limits it. (Nsight Compute, speed of light: above 60 % counts as a high
+throughput of the unit.)"""
 MIN_SIGNATURES = 2  # the first signature is a placeholder for "none"
 
 
@@ -74,8 +77,8 @@ class KernelBounds(Table):
 
 
 def kernel_bounds_of(trace: Trace) -> KernelBounds:
-    """Returns what limits each of `trace.device_ops`: according to hardware counters if they show a limit, otherwise
-    according to shapes."""
+    """Returns what limits each operation in `trace.device_ops`. Hardware counters decide if they show a limit,
+    otherwise the recorded shapes of the launching operator."""
     bounds = _from_shapes(trace)
     bandwidth = use_by_kernel(trace, Signal.BANDWIDTH)
     if bandwidth is None:
@@ -127,11 +130,12 @@ def _from_shapes(trace: Trace) -> KernelBounds:
 
 
 def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
-    """Returns the minimum times in ns of one call of an operator: for its operations at the device's peak, and for its
-    bytes at the bandwidth. (NaN, NaN) if unknown.
+    """Returns two minimum times in ns of one call of an operator: that of its floating-point operations at the device's
+    peak rate, and that of its bytes at the device's bandwidth. (NaN, NaN) if unknown.
 
-    `operator` and `kernel` are rows of the trace's names, `signature` is a row of its signatures, `work` a value of
-    Work."""
+    `operator` and `kernel` are rows of the trace's names, `signature` is a row of the trace's signatures, and `work` is
+    a value of Work.
+    """
     unknown = (float("nan"), float("nan"))
     operands = operands_of(trace.signatures[signature]) if signature else None
     if operands is None:

@@ -1,4 +1,4 @@
-"""Number of floating-point operations of matrix multiplications and convolutions, from recorded shapes."""
+"""Computes the floating-point operations of matrix multiplications and convolutions from recorded shapes."""
 
 import math
 from collections.abc import Sequence
@@ -10,13 +10,14 @@ from tb_bottleneck.roofline.operator_args import Shape, flags_at, numbers_at, sh
 
 
 def flops(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> int | None:
-    """Returns the floating-point operations of a contraction; None if the operator or a shape is unknown.
+    """Returns the floating-point operations of a matrix product, convolution or attention operator.
 
-    A multiply-add counts as two operations. `operator` is the innermost operator, which launches the kernel: if linear
-    calls addmm, pass addmm, so that operations are not counted twice. `dims` is "Input Dims" and `concrete` is
-    "Concrete Inputs" of the trace, with one entry per argument. torch before 1.13 did not record "Concrete Inputs", so
-    most convolutions are unknown. The result is for the whole operator, which may launch several kernels. Pointwise
-    work is not counted.
+    None if the operator or a shape is unknown. A multiply-add counts as two operations. Pointwise work is not counted.
+    `operator` must be the innermost operator, which launches the kernel: if linear calls addmm, pass addmm, so that
+    operations are not counted twice. The result is for the whole operator, which may launch several kernels.
+
+    `dims` is "Input Dims" and `concrete` is "Concrete Inputs" of the trace, with one element per argument. torch before
+    1.13 does not record "Concrete Inputs", so most convolutions are unknown there.
     """
     contraction = (
         product_of(operator, dims) or convolution_of(operator, dims, concrete) or attention_of(operator, dims, concrete)
@@ -55,8 +56,8 @@ class Product(Record, frozen=True):
 
     @property
     def flops(self) -> int:
-        """Floating-point operations, 2 b m k n: a multiplication and an addition each. Bias and scale are not
-        counted."""
+        """Number of floating-point operations, 2 b m k n (a multiplication and an addition count as two). Bias and
+        scale are not counted."""
         return 2 * self.batch * self.m * self.k * self.n
 
 
@@ -81,8 +82,10 @@ def product_of(operator: str, dims: Sequence[Any]) -> Product | None:
 
 
 def _linear(dims: Sequence[Any]) -> Product | None:
-    """Returns the product of linear(input, weight): each row of the input times the transposed weight. None if the
-    shapes do not match. Often a wrapper around addmm."""
+    """Returns the product of linear(input, weight): each row of the input times the transposed weight.
+
+    None if the shapes do not match.
+    """
     a, b = shape_at(dims, 0), shape_at(dims, 1)
     if not a or not b or len(b) != 2 or a[-1] != b[1]:
         return None
@@ -90,10 +93,12 @@ def _linear(dims: Sequence[Any]) -> Product | None:
 
 
 class Convolution(Record, frozen=True):
-    """One convolution, or its gradients: `passes` is the number of gradients, or 1 for the forward pass.
+    """A convolution (forward pass), or the gradients of a convolution (backward pass).
 
-    `source`, `kernel` and `result` are the shapes of input, weight and output. The channels of the weight account for
-    groups. In a transposed convolution, each input element is combined with the whole kernel, not each output element.
+    `passes` is the number of gradients, or 1 for the forward pass. `source`, `kernel` and `result` are the shapes of
+    input, weight and output. With groups, the weight has fewer input channels, so the formulas need no number of
+    groups. In a transposed convolution, each position of the input (otherwise, of the output) is combined with the
+    whole weight.
     """
 
     source: Shape
@@ -104,14 +109,15 @@ class Convolution(Record, frozen=True):
 
     @property
     def flops(self) -> int:
-        """Floating-point operations, 2 N prod(places) prod(weight) per pass, for direct computation. Winograd and
-        Fourier kernels need less."""
+        """Number of floating-point operations: 2 N prod(positions) prod(weight) per pass, where the positions are those
+        of the output, or of the input if transposed. This is for direct computation; Winograd and Fourier kernels need
+        fewer operations."""
         places = self.source[2:] if self.transposed else self.result[2:]
         return self.passes * 2 * self.source[0] * math.prod(places) * math.prod(self.kernel)
 
     @property
     def elements(self) -> int:
-        """Minimum of moved elements: input, weight and output in each pass."""
+        """Minimum number of elements that are read or written: input, weight and output, once in each pass."""
         return self.passes * (math.prod(self.source) + math.prod(self.kernel) + math.prod(self.result))
 
 
@@ -142,13 +148,16 @@ _FORWARD = {
     "aten::cudnn_convolution_transpose": _ConvolutionArgs(4, 2, 5, True, 3, 6),
     "aten::miopen_convolution_transpose": _ConvolutionArgs(5, 3, 6, True, 4, 7),
 }
-# torch before 1.11: (sizes of the input, gradient of the output, weight). The weight's gradient has no recorded shape.
+# Operators of torch before 1.11 with the arguments (sizes of the input, gradient of the output, weight). For the
+# operators of the weight's gradient, the shape of the weight is not recorded.
 INPUT_GRADIENTS = ("aten::cudnn_convolution_backward_input", "aten::miopen_convolution_backward_input")
 
 
 def convolution_of(operator: str, dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | None:
-    """Returns the convolution that the operator computes; None for other operators, or if a shape or setting is not
-    recorded. `dims` and `concrete` are the recorded shapes and values of its arguments."""
+    """Returns the convolution that `operator` computes; None for other operators, or if a shape or setting is unknown.
+
+    `dims` and `concrete` are the recorded shapes and values of the operator's arguments.
+    """
     if operator == "aten::convolution_backward":
         return _backward(dims, concrete)
     places = _FORWARD.get(operator)
@@ -172,8 +181,11 @@ def input_gradient_flops(operator: str, dims: Sequence[Any]) -> int | None:
 
 
 def _backward(dims: Sequence[Any], concrete: Sequence[Any]) -> Convolution | None:
-    """Returns the gradients of convolution_backward(gradient, input, weight, bias sizes, 4 settings, output_padding,
-    groups, output_mask); None if a shape or setting is not recorded."""
+    """Returns the gradients that convolution_backward computes; None if a shape or setting is not recorded.
+
+    The arguments of this operator are the gradient of the output, input, weight, bias sizes, stride, padding, dilation,
+    transposed, output_padding, groups and output_mask.
+    """
     result, source, kernel = (shape_at(dims, index) for index in range(3))
     transposed, mask = flags_at(concrete, 7), flags_at(concrete, 10)
     if not result or not source or not kernel or not len(result) == len(source) == len(kernel) >= 3:
@@ -209,8 +221,10 @@ def _result(
 
 
 def _each(numbers: Shape | None, rank: int) -> Shape | None:
-    """Returns `rank` numbers, one per dimension. A single number applies to all dimensions. None if the count does not
-    match."""
+    """Returns `numbers` as `rank` numbers, one per dimension. A single number applies to all dimensions.
+
+    None if `numbers` is None or has another length.
+    """
     if numbers is None or len(numbers) not in (1, rank):
         return None
     return numbers * rank if len(numbers) == 1 else numbers

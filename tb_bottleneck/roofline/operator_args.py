@@ -1,6 +1,6 @@
-"""The recorded arguments of an operator: shapes, type names, and the texts of non-tensor values.
+"""Reads the recorded arguments of an operator: shapes, names of types, and the values of non-tensors as text.
 
-The types of the operands give the precision of a kernel whose name does not contain it.
+If the name of a kernel does not contain a precision, the types of the operands give it.
 """
 
 import math
@@ -57,7 +57,8 @@ _WHOLE = re.compile(r"-?\d{1,18}")
 
 
 def itemsize(type_name: str) -> int | None:
-    """Returns the bytes per element of a type by its name in traces; None for lists, other values and unknown types."""
+    """Returns the bytes per element of the type with this name in traces; None for lists, other values and unknown
+    types."""
     return ITEMSIZES.get(type_name)
 
 
@@ -102,8 +103,11 @@ def flags_at(concrete: Sequence[Any], index: int | None) -> tuple[bool, ...] | N
 
 
 class OperatorArguments(Record, frozen=True):
-    """The arguments of one operator. `list_itemsize` is the element size (bytes) in lists of tensors, which traces do
-    not contain; None if unknown."""
+    """The arguments of one operator: recorded shapes (`dims`), names of types, and values as text (`concrete`).
+
+    `list_itemsize` is the size in bytes of an element of tensors in lists, or None if unknown. Traces do not contain
+    it.
+    """
 
     dims: Sequence[Any]
     types: Sequence[str]
@@ -120,8 +124,8 @@ class OperatorArguments(Record, frozen=True):
         return None if shape is None else math.prod(shape)
 
     def bytes(self, index: int) -> int | None:
-        """Returns the bytes of the tensor at `index`; 0 if the argument is missing or not a tensor, None if its type is
-        unknown."""
+        """Returns the bytes of the tensor at `index`; 0 if there is no such argument or it is not a tensor, None if the
+        type of the tensor is unknown."""
         shape, size = shape_at(self.dims, index), itemsize(self.type_at(index))
         if size is None or shape is None:
             return None if shape else 0
@@ -137,9 +141,9 @@ class OperatorArguments(Record, frozen=True):
         return self.list_itemsize * sum(elements) if len(elements) == len(shapes) else None
 
 
-# Winograd's largest common tiles save a factor of 4 in multiplications, and caches outrun their memory by less. A
-# larger share of a peak means that the work was not done in this time: some recordings tie kernels to the wrong
-# operators (12 times an A100's peak in one public recording).
+# Largest plausible ratio of a computed rate to a peak rate. Winograd's largest common tiles save a factor of 4 in
+# multiplications, and caches are faster than memory by less than that. If the ratio is larger, the kernel did not do
+# this work: some recordings link kernels to wrong operators (12 times an A100's peak in one public recording).
 IMPLAUSIBLE_FROM = 4.0
 
 _DTYPE_OF_OPERAND = {
@@ -154,9 +158,11 @@ _DTYPE_OF_OPERAND = {
 
 
 def with_operand_type(precision: Precision | None, operand_type: str) -> Precision | None:
-    """Returns `precision`. If it has no type, returns the same unit with the type of the operands, `operand_type`.
+    """Returns `precision`. If it has a unit but no type, the type is taken from `operand_type`, the type of the
+    operands.
 
-    Only operands of 16 bits or less decide the type: "float" may be multiplied as fp32 or as tf32."""
+    Only operands of 16 bits or less give a type, because operands of type "float" may be multiplied as fp32 or tf32.
+    """
     if precision is None or precision.dtype is not None:
         return precision
     return Precision(precision.unit, _DTYPE_OF_OPERAND.get(operand_type))
@@ -168,10 +174,11 @@ def first_tensor_type(operands: Operands) -> str:
 
 
 def has_double_operand(operands: Operands) -> bool:
-    """Returns True if an input is a tensor of at least one dimension in float64: torch then computes in float64."""
+    """Returns True if an input is a float64 tensor with at least one dimension, because torch then computes in
+    float64."""
     return any(kind == "double" and dims for kind, dims in zip(operands.types, operands.dims, strict=False))
 
 
 def dtype_of_operand(operand_type: str) -> str | None:
-    """Returns an operand's type as one of DTYPES, for example "fp32" for "float"; None if it is not floating-point."""
+    """Returns the type of an operand as one of DTYPES, such as "fp32" for "float"; None if it is not floating-point."""
     return {"float": "fp32", "double": "fp64"}.get(operand_type) or _DTYPE_OF_OPERAND.get(operand_type)

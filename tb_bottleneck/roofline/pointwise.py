@@ -1,4 +1,4 @@
-"""Minimum traffic of pointwise operators, reductions and operators on lists of tensors, in bytes."""
+"""Computes the minimum memory traffic in bytes of pointwise operators, reductions and operators on lists of tensors."""
 
 import math
 from collections.abc import Sequence
@@ -9,14 +9,15 @@ from tb_bottleneck.roofline.operator_args import OperatorArguments, Shape, is_li
 
 _LIST = "TensorList"
 _ONLY_READ = ("aten::_foreach_norm", "aten::_foreach_max")
-_GRADIENTS = 1  # position of the gradients in fused optimizers; this list is read but not written
+_GRADIENTS = 1  # position of the list of gradients in fused optimizers, which is read but not written
 
 
 def list_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     """Returns the minimum bytes moved by an operator on lists of tensors: concatenation, foreach, fused optimizers.
 
-    None for other operators, or if the element size is unknown. Fused Adam makes seven passes over the parameters
-    (reads p, g, m, v and writes p, m, v), plain SGD three, and SGD with momentum five.
+    None for other operators, or if the element size is unknown. A fused Adam moves seven times the bytes of the
+    parameters (reads parameters, gradients and both moments, and writes all but the gradients), plain SGD three times,
+    and SGD with momentum five times.
     """
     lists = {index: arguments.list_bytes(index) for index, name in enumerate(arguments.types) if name == _LIST}
     known_sizes = {index: size for index, size in lists.items() if size is not None}
@@ -34,8 +35,8 @@ def list_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     return None
 
 
-# A list of reduced dimensions is recorded as "[0, 1]". These operators take a single number instead; for the others,
-# a single number is a dtype.
+# Operators that reduce over one dimension, which is recorded as a single number. The others record a list of reduced
+# dimensions such as "[0, 1]"; for them, a single number is a dtype.
 _ONE_DIMENSION = ("aten::max", "aten::min", "aten::argmax", "aten::argmin", "aten::all", "aten::any")
 # Position of the reduced dimensions.
 _DIMENSIONS = {
@@ -51,8 +52,8 @@ _INDEX_BYTES = 8
 def reduction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     """Returns the bytes of input and output of a reduction; None for other operators or unknown dimensions.
 
-    A reduction reads its input once and writes the result. The result is counted with the input's type even if its type
-    differs, because the result is usually small.
+    A reduction reads the input once and writes the result. The result is assumed to have the type of the input. If this
+    is wrong, the error is small, because the result is usually small.
     """
     at = _DIMENSIONS.get(operator)
     shape, size = shape_at(arguments.dims, 0), itemsize(arguments.type_at(0))
@@ -70,7 +71,8 @@ def reduction_bytes(operator: str, arguments: OperatorArguments) -> int | None:
 
 
 def _reduced(operator: str, concrete: Sequence[Any], at: int) -> Shape:
-    """Returns the dimensions over which an operator reduces; () means all. `at` is the position of this argument."""
+    """Returns the dimensions over which an operator reduces; () means all. `at` is the position of the argument with
+    the dimensions in `concrete`."""
     text = concrete[at] if at < len(concrete) else ""
     if not isinstance(text, str) or not (is_list(text) or operator in _ONE_DIMENSION):
         return ()
@@ -92,7 +94,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Operators by the number of leading arguments that may be tensors (native_functions.yaml); a further tensor is out=.
+# Operators with one, two or three arguments that may be tensors (native_functions.yaml). A further tensor is out=.
 _UNARY = _names(
     """abs neg exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal square sin cos tan tanh sinh cosh asin acos
     atan erf erfc erfinv sigmoid logit relu relu6 gelu silu mish elu celu selu hardtanh hardsigmoid hardswish leaky_relu
@@ -120,8 +122,8 @@ _DEFAULT_FLOAT = "float"
 def pointwise_bytes(operator: str, arguments: OperatorArguments) -> int | None:
     """Returns the minimum bytes moved by a pointwise operator; None for other operators or unknown types or shapes.
 
-    A pointwise operator reads each input once, broadcast or not, and writes one output. An expanded tensor is recorded
-    with its expanded shape, so it counts in full.
+    A pointwise operator reads each input once, also if the input is broadcast, and writes one output. A tensor that was
+    expanded before the call is recorded with the expanded shape, so all elements of this shape count.
     """
     plain = operator.removeprefix("aten::")
     in_place = plain.endswith("_") and not plain.endswith("__")
@@ -138,7 +140,7 @@ def pointwise_bytes(operator: str, arguments: OperatorArguments) -> int | None:
 
 
 def _tensor(arguments: OperatorArguments, index: int) -> tuple[Shape, str] | None:
-    """Returns shape and type of the argument at `index`, if it is a tensor; otherwise None."""
+    """Returns the shape and the type of the argument at `index` if it is a tensor; otherwise None."""
     shape, type_name = shape_at(arguments.dims, index), arguments.type_at(index)
     if shape is None or (shape == () and itemsize(type_name) is None):
         return None
@@ -172,10 +174,10 @@ def broadcast(shapes: list[Shape]) -> Shape | None:
 
 
 def promote_types(tensors: list[tuple[Shape, str]]) -> str:
-    """Returns the common type of tensors of several types, by torch's rules of promotion.
+    """Returns the common type of `tensors`, which are pairs of a shape and a type, by torch's rules of type promotion.
 
-    A tensor without dimensions counts only if its category (bool, integer, floating, complex) is higher than that of
-    all tensors with dimensions.
+    A tensor without dimensions counts only if its category is higher than that of all tensors with dimensions. The
+    categories are bool, integer, floating-point and complex, from the lowest to the highest.
     """
     ranked = [type_name for shape, type_name in tensors if shape]
     scalars = [type_name for shape, type_name in tensors if not shape]
