@@ -1,4 +1,7 @@
-"""The process of a block: it starts, lets its program train while a turn is granted, and ends with all others."""
+"""Starts and controls the process of a block (one run of one variant of the program) from the parent process.
+
+The process trains only while the parent grants it a turn, and ends together with the processes of the other blocks.
+"""
 
 import contextlib
 import json
@@ -14,19 +17,21 @@ from pathlib import Path
 from tb_bottleneck.trial.block_result import BlockFailed, BlockResult, read_result, tail
 
 START_S = 120.0
-"""A program without a step for so long is ended: it may wait for input, or train in other processes."""
+"""A program that makes no step for this many seconds is ended: it may wait for input, or train in other processes."""
 END_S = 10.0
 LOOK_S = 0.05
 Ended = Callable[[], bool]
 
 
 class ProgramFailed(BlockFailed):
-    """Raised or stored if the process of a block failed, ended without a result, or made no step."""
+    """The failure of a block whose process failed, ended without a result, or made no step."""
 
 
 class Process:
-    """The process of one block (one run of one variant of the program), and the pipes to grant it turns and to read its
-    reports."""
+    """The process of one block, with a pipe on which turns are granted, and a pipe from which reports are read.
+
+    `failure` is the reason if the block failed. `logdir` is the folder for the files of the block.
+    """
 
     def __init__(self, logdir: str) -> None:
         self.logdir = Path(logdir)
@@ -35,8 +40,11 @@ class Process:
         self._grants = self._reports = -1
 
     def start(self, python: str, spec: dict[str, object], folder: str, environment: dict[str, str]) -> None:
-        """Starts the process. `python` is the interpreter, `spec` the specification (program.py), `folder` the working
-        directory; "" means the present one."""
+        """Starts the process. `python` is the interpreter, and `spec` the specification of the block (program.py).
+
+        `folder` is the working directory of the process, or "" for that of this process. `environment` has all
+        environment variables.
+        """
         granted, self._grants = os.pipe()
         self._reports, report = os.pipe()
         path, output = self.logdir / "spec.json", self.logdir / "output.txt"
@@ -50,7 +58,7 @@ class Process:
                     stdin=subprocess.DEVNULL,
                     stdout=file,
                     stderr=subprocess.STDOUT,
-                    # A group of its own in our session: if we are killed, the system continues and ends a stopped one.
+                    # A process group of its own in our session: if we are killed, the system continues a stopped group.
                     preexec_fn=os.setpgrp,
                     pass_fds=(granted, report),
                 )
@@ -60,17 +68,20 @@ class Process:
 
     @property
     def is_running(self) -> bool:
-        """True until the process ends."""
+        """True if the process was started and has not ended."""
         return self.process is not None and self.process.poll() is None
 
     @property
     def is_training(self) -> bool:
-        """True until the process ends or fails."""
+        """True if the process was started, has not ended, and the block has not failed."""
         return self.failure is None and self.is_running
 
     def report(self, is_over: Ended, limit_s: float = math.inf) -> int:
-        """Waits for a report of the process, stops the process, and returns the report. Returns 0 if the process ends
-        or fails, makes no step for `limit_s` seconds, or `is_over` returns True."""
+        """Waits for a report of the process (see turns.py), stops the process with SIGSTOP, and returns the report.
+
+        Returns 0 if the process ends or fails, if it makes no step within `limit_s` seconds, or if `is_over` returns
+        True. In the last two cases, the block has failed.
+        """
         began = time.monotonic()
         while self.failure is None:
             is_training = self.is_training  # before it is read: what a process reported before its end counts
@@ -90,14 +101,16 @@ class Process:
         return 0
 
     def grant(self, turns: int) -> None:
-        """Continues the process and grants it one turn. A turn is 1 / `turns` of the time to measure. `turns` may also
-        be END."""
+        """Continues the process and grants it one turn, which lasts 1 / `turns` of the time to measure.
+
+        If `turns` is END, the process ends instead.
+        """
         self._signal(signal.SIGCONT)
         with contextlib.suppress(BrokenPipeError):  # it has just ended
             os.write(self._grants, bytes([turns]))
 
     def result(self) -> BlockResult | BlockFailed:
-        """Returns what the process measured, or the failure. Call it after the process has ended."""
+        """Returns what the process measured, or the failure of the block. Call it only after the last report."""
         path, output = self.logdir / "result.json", self.logdir / "output.txt"
         if self.failure is not None:
             return self.failure
@@ -116,8 +129,8 @@ class Process:
                 os.killpg(self.process.pid, number)
 
     def end(self, number: int) -> None:
-        """Sends the signal `number`. SIGTERM goes to the process only; other signals, such as SIGKILL, to its whole
-        process group."""
+        """Sends the signal `number`. SIGTERM is sent only to the process itself, other signals, such as SIGKILL, to the
+        whole process group."""
         if self.process is None:
             return
         if number == signal.SIGTERM:
@@ -136,7 +149,7 @@ class Process:
 
 
 def end_all(processes: Sequence[Process]) -> None:
-    """Ends the processes, and all processes that they started."""
+    """Ends `processes` and all processes that these have started: first with SIGTERM, after END_S with SIGKILL."""
     try:
         for process in processes:
             process.end(signal.SIGTERM)

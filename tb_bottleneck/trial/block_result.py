@@ -1,4 +1,7 @@
-"""What one block of a trial measured, from its result and from what its monitor recorded."""
+"""What one block of a trial measured. It is read from the block's result file and the event file of its monitor.
+
+A block is one run of one variant of the program.
+"""
 
 import json
 from dataclasses import dataclass
@@ -14,13 +17,16 @@ PARTS = ("loader_wait", "forward", "backward", "optimizer", "evaluation", "check
 
 
 class BlockFailed(Exception):
-    """Raised if a block gave no steps; str() says why, for users. A block is one run of one variant of the program."""
+    """The failure of a block: no steps were measured, or the change had no effect. str() is the reason, for users."""
 
 
 @dataclass(frozen=True)
 class BlockResult:
-    """What one block (one run of one variant of the program) measured. Times are means per step in ns. `parts` has the
-    parts of the step, and "other"."""
+    """What one block (one run of one variant of the program) measured. Times are means per step in ns.
+
+    `parts` maps the names in PARTS, and "other" for the rest of the step, to times. `losses` are those of the first
+    steps. `peak_bytes` is the peak memory in bytes.
+    """
 
     step_ns: float
     steps: int
@@ -33,14 +39,16 @@ class BlockResult:
     ended: bool = False
     """True if the program itself ended before enough steps were measured."""
     uncopied: tuple[str, ...] = ()
-    """Modules that a program in a copy of the work tree imported from the work tree itself, as paths in it."""
+    """Modules that a program in a copy of the work tree imported from the work tree itself, as paths relative to the
+    work tree."""
 
 
 def read_result(path: Path, logdir: Path, output: Path) -> BlockResult:
-    """Reads the result file `path` of a block that ended. Raises BlockFailed.
+    """Reads the result file `path` of a block that has ended. Raises BlockFailed if no step was measured.
 
-    The step time is that of the block's turns. If the program ended before its turns, the step time is the mean of the
-    steps that the monitor logged. `output` is the file with what the program printed.
+    The step time is the mean over the steps in the block's turns. If the program ended before its first turn, it is the
+    mean over the last two thirds of the steps that the monitor logged. `logdir` is the folder of the block, and
+    `output` is the file with what the program printed.
     """
     result = json.loads(path.read_text(encoding="utf-8"))
     if result["state"] == "failed":
@@ -85,8 +93,7 @@ def read_result(path: Path, logdir: Path, output: Path) -> BlockResult:
 
 
 def tail(output: Path) -> str:
-    """Returns the last lines of the file `output`, which has what a program printed, indented; empty if it cannot be
-    read."""
+    """Returns the last lines of the file `output`, indented; empty if the file cannot be read."""
     try:
         text = output.read_text(encoding="utf-8", errors="replace")[-MAX_OUTPUT:]
     except OSError:

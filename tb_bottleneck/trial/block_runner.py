@@ -1,4 +1,5 @@
-"""Runs blocks of a trial: processes that are started together and train in turns, or one after the other."""
+"""Runs the blocks of a round of a trial: as processes that are started together and train in turns, or one after the
+other. A block is one run of one variant of the program."""
 
 import os
 import sys
@@ -16,12 +17,13 @@ from tb_bottleneck.trial.turns import END
 
 @dataclass
 class Blocks:
-    """Runs blocks of one program. A block is one run of one variant. `program` begins with a script or with -m;
-    `python` is the interpreter.
+    """Runs blocks of one program. `program` has the words of its command after the interpreter `python`: a script or -m
+    and a module, then arguments. `measure_s` is the time to measure per block, and `folder` is for files of the blocks.
 
-    With `in_turns`, the blocks of a round are started together. A program that fails then runs once more, alone. If it
-    does not fail alone, it cannot run at the same time as others, for example because of the memory or a port. Then,
-    `told` is called with the reason, `in_turns` becomes False, and later blocks run one after the other."""
+    If `in_turns` is True, the blocks of a round are started together. If a program fails then, it runs once more,
+    alone. If it does not fail alone, it cannot run at the same time as others, for example because of memory or a port.
+    In this case, `told` is called with the reason, `in_turns` becomes False, and later blocks run one after the other.
+    """
 
     program: tuple[str, ...]
     python: str = sys.executable
@@ -31,8 +33,10 @@ class Blocks:
     told: Callable[[str], None] = lambda _text: None
 
     def run(self, changes: Sequence[Change], is_over: Ended = lambda: False) -> list[BlockResult | BlockFailed]:
-        """Runs one block of the program for each of `changes`, and returns the results. The blocks take turns in this
-        order."""
+        """Runs one block of the program for each of `changes`, and returns the results in this order.
+
+        Blocks are ended as failed when `is_over` returns True.
+        """
         if not self.in_turns or len(changes) == 1:
             return [result for change in changes for result in self._run([change], is_over)]
         results = self._run(changes, is_over)
@@ -80,8 +84,10 @@ def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
     """Lets the processes train in turns, in the order A B B A A B B A, until all turns are over or `is_over` returns
     True.
 
-    They import torch at the same time. Then their programs start one after the other, because two that prepare the same
-    data, or choose the fastest kernels, would disturb each other. All end together, after the last turn."""
+    The processes import torch at the same time. Then the programs start and warm up one after the other. Otherwise, two
+    programs that prepare the same data, or choose the fastest kernels, would disturb each other. All processes end
+    after the last turn.
+    """
     for process in processes:
         process.report(is_over)
     possible = []
@@ -101,10 +107,11 @@ def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
 
 
 def _in_copy(program: tuple[str, ...], folder: str) -> tuple[str, ...]:
-    """Returns the program with the path of its script relative to `folder`, the working directory in a copy of the work
-    tree.
+    """Returns `program` with a relative path of the script, so that the script in a copy of the work tree runs.
 
-    An absolute path would run the unchanged script. Raises BlockFailed if the copy does not contain the script.
+    `folder` is the folder in the copy that corresponds to the working directory; if it is empty, returns `program`.
+    With an absolute path, the script in the work tree itself would run. Raises BlockFailed if the script is not in the
+    copy.
     """
     if not folder or program[0] == "-m":
         return program
@@ -115,7 +122,7 @@ def _in_copy(program: tuple[str, ...], folder: str) -> tuple[str, ...]:
 
 
 def program_of(command: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Returns the interpreter and the program of a command such as `python train.py --epochs 3`.
+    """Returns the interpreter and the other words of a command such as `python train.py --epochs 3`.
 
     Raises:
         ValueError: the command does not start a Python program.

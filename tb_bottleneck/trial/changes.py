@@ -1,7 +1,7 @@
-"""The changes that can be tried: how each is applied to an unchanged script, what it may change, and its code.
+"""The changes that can be tried: how each is applied without editing the script, its effect on results, and its code.
 
-A change is applied in the process of the training before the script starts. It replaces functions of torch, so that
-what the script itself sets is overridden.
+A change is applied in the process of the training before the script starts. It replaces functions of torch, so that it
+overrides what the script itself sets.
 """
 
 import shlex
@@ -16,10 +16,11 @@ from tb_bottleneck.trial import overrides
 class Kind:
     """One kind of change that a trial can make.
 
-    `apply` is called in the training process with the value as text. `code` is the code to add to the script, with the
-    placeholder $value.
-    `numerics` says what may change in the results; empty if nothing. knowledge/trials.toml says which findings suggest
-    which change."""
+    `shows` describes the change. `apply` is called in the training process with the value as text. `code` is the code
+    that makes the change in a script, with the placeholder $value. `numerics` says what may change in the results;
+    empty if nothing. `environment` returns environment variables to set, from the value. knowledge/trials.toml says
+    which findings suggest which change.
+    """
 
     shows: str
     apply: Callable[[str], None]
@@ -139,7 +140,7 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the program, which may combine several settings. `Change()` is the unchanged program."""
+    """A change of the program, which may combine several settings. `Change()` changes nothing."""
 
     settings: tuple[tuple[str, str], ...] = ()  # names of KINDS and values
     environment: tuple[tuple[str, str], ...] = ()
@@ -149,7 +150,7 @@ class Change:
 
     @property
     def name(self) -> str:
-        """The change as text, in the form of the command line; "unchanged" for the unchanged program."""
+        """The change as text, as given on the command line; "unchanged" for `Change()`."""
         texts = [f"{name}={value}" if value else name for name, value in self.settings]
         texts += [f"--env {name}={value}" for name, value in self.environment]
         texts += [f"--args {shlex.quote(shlex.join(self.arguments))}"] if self.arguments else []
@@ -157,7 +158,7 @@ class Change:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables of the changed program."""
+        """The environment variables that the change sets, with their values."""
         found = dict(self.environment)
         for name, value in self.settings:
             found |= KINDS[name].environment(value)
@@ -175,13 +176,14 @@ class Change:
 
 
 def apply(settings: Sequence[Sequence[str]]) -> None:
-    """Applies settings, pairs of name and value, in this process. Must be called before the script starts."""
+    """Applies `settings`, pairs of a name in KINDS and a value, in this process. Call it before the script starts."""
     for name, value in settings:
         KINDS[name].apply(value)
 
 
 def parsed(texts: Sequence[str]) -> list[Change]:
-    """Returns the changes of a command line. `workers=2,4` stands for two changes; other words are applied together.
+    """Returns the changes that the words of a command line describe. All words together are one change, but a list of
+    values such as `workers=2,4` gives one change per value.
 
     Raises:
         Unusable: there is no such change, or its value is missing or wrong.

@@ -1,7 +1,8 @@
-"""How settings are applied in the process of a training: functions of torch are replaced before the script starts.
+"""Applies settings in the process of a training: replaces functions of torch before the script starts.
 
-Values that the script itself sets are overridden. Each function gets the value of the setting as text, or arguments.
-`unused` has a reason for each setting that the program has not used so far.
+The settings override values that the script itself sets. A function that applies a setting gets the value of the
+setting as text, or, for DataLoader and optimizers, keyword arguments. `unused` shows the settings without effect so
+far.
 """
 
 import gc
@@ -15,19 +16,19 @@ ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "timeout", "multip
 """Arguments that DataLoader refuses without workers."""
 
 unused: dict[object, str] = {}
-"""Why settings of this process had no effect so far, as clauses of a sentence, under arbitrary keys."""
+"""For each setting that had no effect so far in this process: the reason, as a clause. Keys are arbitrary objects."""
 
 
 def _until_used(because: str) -> Callable[[], object]:
-    """Adds the reason `because` to `unused`. Returns a function that removes the reason, to be called when the setting
-    is used for the first time."""
+    """Adds the reason `because` to `unused`. Returns a function that removes it; call this function when the setting is
+    used."""
     key = object()
     unused[key] = because
     return lambda: unused.pop(key, None)
 
 
 def loader(**arguments: Any) -> None:
-    """Makes every DataLoader that is created from now on use `arguments` instead of the program's own."""
+    """Makes each DataLoader that is created from now on use `arguments` instead of those that the program passes."""
     from torch.utils.data import DataLoader
 
     original, used = DataLoader.__init__, _until_used("the program created no DataLoader")
@@ -47,7 +48,8 @@ def loader(**arguments: Any) -> None:
 
 
 def optimizer(**arguments: Any) -> None:
-    """Makes every optimizer of torch that has `arguments` use them instead of the program's own."""
+    """Makes each optimizer of torch whose class has all `arguments` use these instead of those that the program
+    passes."""
     import inspect
 
     import torch
@@ -77,8 +79,8 @@ def _override(owner: Any, arguments: Mapping[str, Any], used: Callable[[], objec
 
 
 def _on_first_call(work: Callable[[Any], None]) -> None:
-    """Makes torch call `work(module)` before the first call of each module that the program calls itself. Modules that
-    are called by other modules are left out."""
+    """Makes torch call `work(module)` before the first call of each module that the program itself calls. Losses, and
+    modules that other modules call, are left out."""
     from torch import nn
 
     original, seen, depth = nn.Module.__call__, set(), [0]
@@ -108,7 +110,8 @@ def compile_model(mode: str) -> None:
 
 
 def bf16(_: str) -> None:
-    """Runs the forward pass in autocast, and converts what it returns to float32, as Accelerate does."""
+    """Runs the forward pass in autocast with bfloat16, and converts the returned tensors to float32, as Accelerate
+    does."""
     import torch
 
     def converted(value: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Trials of the fixes that a report suggests, in order of their expected gain; what helps is kept for the next ones."""
+"""Tries the fixes that a report suggests, in the order of their expected gains. A fix that helps is kept in the trials
+of the next ones."""
 
 import os
 import time
@@ -14,12 +15,15 @@ from tb_bottleneck.trial.statistics import MeasuredGain
 from tb_bottleneck.trial.trial import Runner, Trial, run_trial
 
 MAX_READ = 8
-"""So many recordings of a logdir are read to find those of a program."""
+"""At most this many recordings of a logdir are read to find one of the program."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """A finding of a recording, the change to try for it (None if no setting fixes it), and its predicted gain."""
+    """A finding in the report about the recording `run`, with the change that may fix it and the predicted gain.
+
+    `change` is None if no setting fixes the finding. `speedup` is the predicted gain.
+    """
 
     run: str
     cause: str
@@ -40,8 +44,10 @@ class Expectation:
 
 @dataclass(frozen=True)
 class PlanStep:
-    """The trial of one fix: what was expected, the trial, and whether the fix was kept. `trial` is None if no setting
-    fixes the finding, if the setting was tried already, or if there was no time."""
+    """The trial of one fix: what was expected, the trial, and True if the fix was kept.
+
+    `trial` is None if no setting fixes the finding, if the setting was tried already, or if there was no time.
+    """
 
     expectation: Expectation
     trial: Trial | None = None
@@ -49,20 +55,22 @@ class PlanStep:
 
     @property
     def gain(self) -> MeasuredGain | None:
-        """The measured gain in addition to the fixes that were kept before; None without a trial."""
+        """The measured gain compared with the program with all fixes kept before; None without a trial."""
         return None if self.trial is None else self.trial.gain(self.trial.changed[0])
 
 
 def expectations(report: pb.Report, run: str) -> list[Expectation]:
-    """Returns the findings of a report, the largest expected gain first."""
+    """Returns the findings of `report`, the largest expected gain first. `run` is the name of the recording."""
     findings = sorted(report.findings, key=lambda finding: -finding.speedup.expected)
     return [Expectation(run, each.cause, each.title, _change(each.fix.trial), each.speedup) for each in findings]
 
 
 def newest_expectations(recordings: Sequence[tuple[str, str]], program: Sequence[str]) -> list[Expectation]:
-    """Returns the findings of the newest recording (file, run) of the program; empty if there is no such recording.
+    """Returns the findings of the newest recording of the program; empty if there is none.
 
-    A recording with the same arguments is preferred, then one with others, then one that does not state its program.
+    `recordings` are pairs (file, name of the run). `program` has the words of the command after the interpreter. A
+    recording of the program with the same arguments is preferred, then one with other arguments, then one in which the
+    program is not recorded.
     """
     wanted = _hash_of(program)
     found = dict[int, list[Expectation]]()
@@ -86,8 +94,8 @@ EQUAL, OTHER_ARGUMENTS, UNKNOWN = range(3)
 
 
 def _likeness(recorded: str, wanted: str) -> int | None:
-    """Returns how well the hash of the recorded program matches the hash of the wanted one: EQUAL, OTHER_ARGUMENTS or
-    UNKNOWN. None if it is another program."""
+    """Returns how well `recorded`, the hash of the recorded program, matches the hash `wanted`: EQUAL, OTHER_ARGUMENTS
+    or UNKNOWN (no hash was recorded). None for another program."""
     if not recorded:
         return UNKNOWN
     if recorded == wanted:
@@ -96,8 +104,10 @@ def _likeness(recorded: str, wanted: str) -> int | None:
 
 
 def _change(text: str) -> Change | None:
-    """Returns the change that `text`, the suggestion of a finding, describes; None if the program has to be edited. If
-    several values are suggested, returns the last one, which is the largest."""
+    """Returns the change that a finding suggests as `text`; None if there is none or the program has to be edited.
+
+    If several values are suggested, returns the change with the last one, which is the largest.
+    """
     return parsed(text.split())[-1] if text and not text.startswith(EDIT) else None
 
 
@@ -108,10 +118,13 @@ def run_plan(
     told: Callable[[Trial, str], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[PlanStep]:
-    """Tries the change of each of `expected`, and yields a PlanStep for each. Changes that help are kept for the next
-    ones. `runner` runs the programs; `told` is as in run_trial. No trial starts after `deadline` (s, on `clock`).
+    """Tries the change of each of `expected`, and yields a PlanStep for each. Changes that help are kept in later
+    trials.
 
-    Raises BlockFailed if the unchanged program gives no steps."""
+    `runner` runs the blocks, and `told` is as in run_trial. No trial starts after `deadline` (s, on `clock`).
+
+    Raises BlockFailed if no step of the unchanged program can be measured.
+    """
     base, tried = Change(), list[Change]()
     for each in expected:
         if each.change is None or each.change in tried or clock() > deadline:
@@ -129,7 +142,8 @@ def run_plan(
 
 
 def plan_lines(steps: Sequence[PlanStep]) -> Iterator[str]:
-    """Yields the lines of the summary, one per step: expected and measured gain, and whether the fix was kept."""
+    """Yields the lines of the summary: for each step the expected and the measured gain, and whether the fix was
+    kept."""
     for step in steps:
         change = step.expectation.change
         name = change.name if change is not None else "no setting fixes it"

@@ -1,9 +1,9 @@
-"""Runs one block of a trial: `python -m tb_bottleneck.trial.program SPEC`, in a process of its own.
+"""Runs one block of a trial (one run of the program) in a process of its own.
 
-The specification is a JSON file: settings, logdir, file of the result, program, and how long to measure.
-The program runs under the monitor without captures, in turns with other programs (turns.py). After its last turn, the
-process ends. The result has the time of the turns, and which steps they measured. The parent reads the parts of these
-steps from the monitor's event file.
+The command is `python -m tb_bottleneck.trial.program SPEC`. SPEC is a JSON file with the settings, the logdir, the path
+of the result file, the program, and how long to measure. The program runs under the monitor without captures, in turns
+with other programs (turns.py). After the last turn, the process ends. The result has the time of the turns, and which
+steps were measured. The parent process reads the parts of these steps from the monitor's event file.
 """
 
 import json
@@ -31,41 +31,45 @@ LOOK_PARENT_S = 0.5
 WARM_UP_STEPS, WARM_UP_S = 10, 1.0
 MIN_STEPS = 20
 LONGEST = 8.0
-"""If MIN_STEPS take more than this many times the wanted time, fewer of them are measured."""
+"""A block is measured for at most this many times the specified time, even if it has fewer than MIN_STEPS steps
+then."""
 MIN_KNOWN = 4
 """Fewest steps of a program from which its step time is derived. A choice."""
 LOOK_S = 0.2
 
 
 class Block:
-    """Measures the training in its turns, and ends the process after the last turn."""
+    """Measures the steps of the training in its turns, and ends the process after the last turn.
+
+    `spec` is the specification of the block. Steps are observed through `monitor`.
+    """
 
     def __init__(self, monitor: Monitor, losses: Losses, spec: dict[str, Any]) -> None:
         self._monitor, self._losses, self._spec = monitor, losses, spec
         self._turns = Turns(*spec["pipes"])
         self._times: list[float] = []
-        """The ends of the steps of the warm-up in s."""
+        """The times at which the steps of the warm-up ended, in s."""
         self._turn_ns = 0.0
         self._skipped = 0
-        """Steps of the turn that are not measured: those with batches that workers had begun before they were stopped,
-        whose reads went on meanwhile."""
+        """Number of next steps of the turn that are not measured. Loader workers had begun the batches of these steps
+        before they were stopped, and the system went on reading the data while they were stopped."""
         self._began_ns = self._last_ns = self._first = 0
         self._measured_ns = 0
         self._measured: list[tuple[int, int]] = []
-        """The first step of each measured turn, and the one after its last."""
+        """For each measured turn the number of its first step, and of the step after its last step."""
         self._waits = True
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Waits until the parent lets the program start, and begins to observe the steps."""
+        """Waits until the parent process grants the start, and begins to observe the steps."""
         self._turns.wait(LOADED)
         self._last_ns, self._waits = time.perf_counter_ns(), False
         self._monitor.after_step = self._after_step
         threading.Thread(target=self._end_long_turn, name="tb_bottleneck trial", daemon=True).start()
 
     def _after_step(self) -> bool:
-        """Measures the step that has ended. Returns True if the training waited for its next turn. An error ends the
-        process."""
+        """Handles the end of a step. At the end of the warm-up or of a turn, reports to the parent and waits for the
+        next turn. Returns True if it waited. An error ends the process."""
         try:
             self._last_ns = time.perf_counter_ns()
             report = self._report()
@@ -84,8 +88,8 @@ class Block:
         return True
 
     def _report(self) -> int | None:
-        """Returns what to report to the parent at the end of this step: the number of possible turns after the warm-up,
-        DONE after a turn, and None if neither ends with this step."""
+        """Returns what to report to the parent at the end of this step: the number of possible turns if the warm-up
+        ends, DONE if a turn ends, otherwise None."""
         if not self._turn_ns:
             if self._is_warm():
                 accelerator.synchronize()
@@ -122,13 +126,14 @@ class Block:
         return median(end - begin for begin, end in pairwise(half))
 
     def _wanted_s(self) -> float:
-        """Returns for how many seconds to measure: the specified time, or more if the steps are long."""
+        """Returns the number of seconds to measure: the specified time, or more (up to LONGEST times) for long
+        steps."""
         wanted = float(self._spec["measure_s"])
         return min(max(wanted, MIN_STEPS * self._step_s()), LONGEST * wanted)
 
     def _end_long_turn(self) -> None:
-        """Ends the block with the steps measured so far if no step ends for a long time, as in an evaluation of
-        minutes."""
+        """Ends the block with the steps measured so far if no step ends for a long time, for example because an
+        evaluation takes minutes. Runs in a thread."""
         while True:
             time.sleep(LOOK_S)
             still_s = (time.perf_counter_ns() - self._last_ns) / 1e9
@@ -139,7 +144,8 @@ class Block:
             self.finish("measured")
 
     def finish(self, state: str, because: str = "") -> None:
-        """Writes the result with `state` and the reason `because`, and ends the process."""
+        """Writes the result and ends the process. `state` is "measured", "ended" or "failed"; `because` is the
+        reason."""
         with self._lock:
             try:
                 self._write(state, because)
@@ -169,8 +175,10 @@ class Block:
 
 
 def end_with_parent() -> None:
-    """Ends this process and the processes that it started when its parent is gone. A parent that is ended with SIGKILL
-    cannot do this itself."""
+    """Starts a thread that ends this process, and the processes that it started, when the parent process is gone.
+
+    A parent that is ended with SIGKILL cannot end its child processes itself.
+    """
     parent = os.getppid()
 
     def watch() -> None:

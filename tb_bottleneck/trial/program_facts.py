@@ -1,5 +1,5 @@
-"""What is known about a program besides its times: its first losses, its peak memory, and modules from outside of its
-copy."""
+"""Facts about a program in a trial besides its times: the first losses, the peak memory, and modules that were not
+imported from the copy of the work tree."""
 
 import sys
 from pathlib import Path
@@ -10,14 +10,16 @@ MAX_UNCOPIED = 100
 
 
 class Losses:
-    """The loss tensors of the program's first steps: those on which it calls `backward`. Their values are read at the
-    end only."""
+    """The losses of the program's first steps: the scalar tensors on which the program calls `backward`.
+
+    The values are read only at the end, so that the program does not wait for the device.
+    """
 
     def __init__(self) -> None:
         self._kept: list[Any] = []
 
     def install(self) -> None:
-        """Replaces Tensor.backward by a function that keeps the tensor."""
+        """Replaces Tensor.backward by a function that also keeps a copy of the tensor."""
         import torch
 
         tensor_class: Any = torch.Tensor
@@ -38,8 +40,8 @@ class Losses:
 def uncopied_modules(work_tree: str) -> list[str]:
     """Returns the paths of the modules that were imported from `work_tree`, although the program runs in a copy of it.
 
-    An editable installation, or an absolute path in PYTHONPATH, causes this. A change in the copy does not affect such
-    modules.
+    The paths are relative to `work_tree`. An editable installation, or an absolute path in PYTHONPATH, can be the
+    cause. A change in the copy does not affect these modules.
     """
     if not work_tree:
         return []

@@ -1,4 +1,4 @@
-"""What a trial found, as text and as JSON."""
+"""Writes the results of a trial as text and as JSON."""
 
 import math
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ PARTS = {
     "garbage_collection": "garbage collection", "other": "other",
 }  # fmt: skip
 WORTH = 0.02
-"""Share of the step from which on a change of a part is printed."""
+"""The change of a part of the step is printed if it is larger than this share of the step."""
 _VERDICTS = {
     "faster": "faster",
     "slower": "slower",
@@ -26,7 +26,7 @@ _VERDICTS = {
 
 
 def text_of(trial: Trial) -> Iterator[str]:
-    """Yields the lines of the report about a trial, the fastest variant first."""
+    """Yields the lines of the report about a trial: the unchanged program, then the variants, the fastest one first."""
     before = trial.before
     yield f"unchanged: {_speed(before)}"
     for variant in sorted(trial.changed, key=lambda each: -_expected(trial, each)):

@@ -1,4 +1,5 @@
-"""What a trial leaves behind: its gain in the ledger of the logdir, its last blocks, and the change as a patch."""
+"""Stores the results of a trial: the gain in the ledger of the logdir (the list of tried changes), the recordings of
+the last blocks, and the change as a patch."""
 
 import math
 import os
@@ -14,16 +15,18 @@ from tb_bottleneck.trial.source_patch import patch_of
 from tb_bottleneck.trial.trial import Trial, Variant
 
 KEPT = "try"
-"""The folder in the logdir for the last blocks of trials."""
+"""The folder in the logdir for the recordings of the last blocks of trials."""
 WRITER = "tb-bottleneck try"
 
 
 def keep(logdir: Path, trial: Trial, variant: Variant, run: str, cause: str) -> bool:
-    """Copies the last block of `variant` and of the unchanged program into the logdir, and writes the gain to the
+    """Copies the last blocks of `variant` and of the unchanged program into `logdir`, and writes the gain to the
     ledger, even if there is no difference.
 
-    If `run` is given, the gain is stored next to the gain that this recording predicted for `cause`. Returns False if
-    there are too few blocks, or if the logdir cannot be written, which is printed to stderr."""
+    If `run` is not empty, it is the recording that predicted a gain for the finding `cause`. Then the measured gain is
+    stored next to the predicted gain, and the block of the unchanged program is not copied. Returns False if there are
+    too few blocks, or if the logdir cannot be written. In the second case, prints the error to stderr.
+    """
     gain = trial.gain(variant)
     if gain is None or math.isinf(gain.high):
         return False
@@ -44,13 +47,16 @@ def keep(logdir: Path, trial: Trial, variant: Variant, run: str, cause: str) -> 
 
 
 def _free(logdir: Path, name: str) -> str:
-    """Returns `name`. If `logdir` already has this name from a trial of the same second, a number is appended."""
+    """Returns `name`, with a number appended if `logdir` already has a folder with this name."""
     names = (name, *(f"{name}-{number}" for number in range(2, 1000)))
     return next(each for each in names if not (logdir / each).exists())
 
 
 def _copied(variant: Variant, logdir: Path, name: str) -> str:
-    """Copies the monitor's files of the variant's last block into `logdir`. Returns the name of the run there."""
+    """Copies the monitor's files of the variant's last block to the folder `name` in `logdir`.
+
+    Returns the name of the copied run, which is its path relative to `logdir`.
+    """
     source = variant.blocks[-1].run / "tb_bottleneck"
     shutil.copytree(source, logdir / name / "tb_bottleneck")
     (folder,) = (logdir / name / "tb_bottleneck").iterdir()
@@ -58,8 +64,10 @@ def _copied(variant: Variant, logdir: Path, name: str) -> str:
 
 
 def write_patch(trial: Trial, program: tuple[str, ...], path: Path) -> None:
-    """Writes the fastest change of `trial` to `path` as a patch of the script, the first word of `program`. Prints what
-    remains to be done by hand."""
+    """Writes the fastest change of `trial` to `path` as a patch of the script, which is the first word of `program`.
+
+    Prints to stderr what the patch does not contain and remains to be done by hand.
+    """
     if program[0] == "-m":
         print("tb-bottleneck: --patch-out needs a script, not a module", file=sys.stderr)
         return

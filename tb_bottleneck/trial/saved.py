@@ -1,7 +1,9 @@
-"""The blocks of a trial on disk, so that a trial that was interrupted, killed, or out of time can go on.
+"""Saves the blocks (runs) of a trial on disk, so that a trial that was interrupted, killed, or out of time can
+continue.
 
-A trial is a function of what its blocks measured. To go on, it runs again from its beginning, and the first blocks come
-from the disk. They are in the user's cache, not in the logdir, which has finished trials only.
+What a trial does next depends only on the results of its blocks so far. To continue, the trial starts again from the
+beginning, and the results of the first blocks are read from the disk. These files are in the user's cache, not in the
+logdir, which has only finished trials.
 """
 
 import contextlib
@@ -24,14 +26,16 @@ from tb_bottleneck.trial.trial import Runner
 FOLDER = "trials"
 FILE = "blocks.jsonl"
 KEPT_S = 7 * 24 * 3600.0
-"""An unfinished trial that is older is deleted: the program and the machine will have changed."""
+"""Saved blocks that are older than this are deleted, because the program and the machine have probably changed."""
 
 
 def folder_of(command: Sequence[str], script: Path | None) -> Path | None:
-    """Returns the folder for the saved blocks of a trial; None without a cache. Deletes old folders of other trials.
+    """Returns the folder for the saved blocks of a trial; None if there is no cache folder. Deletes old folders of
+    trials.
 
-    The same command in the same directory on the same machine has the same folder, as long as the script is the
-    same."""
+    `command` has the words of the command line of the trial. `script` is the script that it runs, or None. The folder
+    is the same if the command, the content of the script, the working directory and the machine are the same.
+    """
     cache = cache_directory()
     if cache is None:
         return None
@@ -45,8 +49,8 @@ def folder_of(command: Sequence[str], script: Path | None) -> Path | None:
 
 
 def describe(folder: Path) -> str:
-    """Returns a text with the number of rounds in the folder and the time of the last one; empty if there are no
-    rounds."""
+    """Returns a text with the number of rounds saved in `folder` and the time of the last one; empty if there are
+    none."""
     try:
         lines = (folder / FILE).read_bytes().count(b"\n")
         written = time.strftime("%Y-%m-%d %H:%M", time.localtime((folder / FILE).stat().st_mtime))
@@ -63,8 +67,9 @@ class SavedBlocks:
     runner: Runner
     folder: Path
     saved: list[list[dict[str, Any]]] = field(default_factory=list)
-    """The blocks of each round that is there."""
+    """For each round that an earlier process saved and that was not used yet: its blocks."""
     used: list[list[dict[str, Any]]] = field(default_factory=list)
+    """The blocks of each round that `run` returned."""
 
     def load(self) -> int:
         """Reads the rounds that an earlier process saved, and returns their number."""
@@ -75,12 +80,12 @@ class SavedBlocks:
 
     @property
     def has_blocks(self) -> bool:
-        """True if the trial can be continued later, which requires a cache and at least one saved round."""
+        """True if the trial can be continued later: if the folder is in the cache and has at least one saved round."""
         return self.folder.parent.name == FOLDER and bool(describe(self.folder))
 
     def run(self, changes: Sequence[Change], is_over: Callable[[], bool]) -> list[BlockResult | BlockFailed]:
-        """Returns the blocks of the next round: the saved ones if they have these changes, otherwise new ones, which
-        are saved."""
+        """Returns the blocks of the next round. These are the saved ones if the saved round has the same `changes`.
+        Otherwise, runs the blocks and saves them."""
         if self.saved:
             blocks = self.saved.pop(0)
             if [block["change"] for block in blocks] == [change.name for change in changes]:

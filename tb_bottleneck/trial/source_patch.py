@@ -1,6 +1,7 @@
-"""Writes a change as a patch of the script: arguments of DataLoader and of optimizers, and lines after the imports.
+"""Writes a change as a patch of the script.
 
-Only calls that can be found in the syntax tree are changed; the others are named. The script itself is never changed.
+The patch changes arguments of DataLoader and of optimizers in calls that are found in the syntax tree, and adds lines
+after the imports. Code that cannot be added this way is listed for the user. The script itself is never changed.
 """
 
 import ast
@@ -16,15 +17,15 @@ OPTIMIZERS = {"SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam",
 
 @dataclass(frozen=True)
 class SourcePatch:
-    """A unified diff, and the changes that it could not express, with their code."""
+    """A unified diff (`diff`), and the code of the settings that the diff does not contain (`by_hand`)."""
 
     diff: str
     by_hand: tuple[str, ...]
 
 
 def patch_of(change: Change, path: str, source: str) -> SourcePatch:
-    """Returns the patch that makes `change` in the script at `path`. Raises SyntaxError if `source`, the text of the
-    script, is not valid Python."""
+    """Returns the patch that makes `change` in a script. `path` is the path of the script that is written to the patch,
+    and `source` is its text. Raises SyntaxError if `source` is not valid Python."""
     text, by_hand = source, []
     for name, value in change.settings:
         kind = KINDS[name]
@@ -46,8 +47,10 @@ def patch_of(change: Change, path: str, source: str) -> SourcePatch:
 
 
 def _with_argument(source: str, names: set[str], argument: str) -> str:
-    """Returns `source` with the keyword argument `argument` in every call of a function in `names`. An existing value
-    of this argument is replaced."""
+    """Returns `source` with `argument` (such as "num_workers=2") in each call of a function whose name is in `names`.
+
+    If a call already has this keyword argument, its value is replaced, unless the value takes several lines.
+    """
     keyword = argument.partition("=")[0]
     lines = source.splitlines(keepends=True)
     for call in sorted(_calls(source, names), key=lambda each: (each.lineno, each.col_offset), reverse=True):
@@ -61,8 +64,11 @@ def _with_argument(source: str, names: set[str], argument: str) -> str:
 
 
 def _add(lines: list[str], row: int, column: int, argument: str, has_others: bool) -> None:
-    """Adds `argument` before the closing parenthesis at `row` and `column`. `has_others`: the call has other arguments.
-    If the parenthesis is on a line of its own, the argument gets a line of its own, too."""
+    """Adds `argument` to `lines` before the closing parenthesis of a call at `row` and `column`.
+
+    `has_others` is True if the call has other arguments. If the parenthesis is the first text of its line, a new line
+    is inserted for the argument.
+    """
     before, after = _split(lines[row], column)
     if before.strip() or not has_others:
         separator = "" if not has_others else " " if before.rstrip().endswith(",") else ", "
@@ -92,13 +98,13 @@ def _replace(lines: list[str], node: ast.expr, text: str) -> None:
 
 
 def _split(line: str, column: int) -> tuple[str, str]:
-    """Splits `line` at `column`, a column of the syntax tree, which counts bytes of UTF-8."""
+    """Splits `line` at `column`, which counts bytes of UTF-8, as columns of Python's syntax tree do."""
     data = line.encode()
     return data[:column].decode(), data[column:].decode()
 
 
 def _after_imports(source: str, code: str) -> str:
-    """Returns `source` with the line `code` inserted after the imports at its top."""
+    """Returns `source` with the line `code` after the imports at its top; `source` itself if there are no imports."""
     last = 0
     for node in ast.parse(source).body:
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -1,10 +1,11 @@
-"""The gain of a change from pairs of blocks, its interval, and when it is known.
+"""Computes the gain of a change from pairs of blocks, its confidence interval, and whether more pairs are needed.
 
-The two blocks of a pair train in turns (turns.py), so that drift of the machine affects both variants. The logarithm
-of the ratio of each pair is one observation; their mean has an interval by Student's t distribution. The interval is
-looked at after each pair, so a difference must be clear at 99.5 % to end a trial early; the reported interval is that
-at 95 %, for another trial on this machine. "No difference" is the test of equivalence by two one-sided tests at 5 %:
-the interval at 90 % (Schuirmann 1987).
+A pair has one block (run) of the unchanged and one of the changed program. The two train in turns (turns.py), so that
+drift of the machine affects both. The logarithm of the ratio of the two step times is one observation. The confidence
+interval of the mean of the observations is computed from Student's t distribution. Because the interval is checked
+after each pair, the verdict "faster" or "slower" needs the interval at 99.5 %. The reported interval is that at 95 %,
+widened so that it also holds for another trial on this machine. "No difference" is a test of equivalence by two
+one-sided tests at 5 %, which uses the interval at 90 % (Schuirmann 1987).
 """
 
 import math
@@ -14,15 +15,16 @@ from statistics import fmean, stdev
 
 MIN_PAIRS = 3
 NO_DIFFERENCE = 0.03
-"""A gain whose interval at 90 % lies within this much of 1 is none."""
+"""If the interval of the gain at 90 % is within this distance of 1, the verdict is "no difference"."""
 LOOK_AHEAD = 5
-"""From so many pairs on, a trial that cannot become known is ended (chosen: their spread is known by then)."""
+"""From this number of pairs on, a trial is ended if the gain cannot become known. A choice: with fewer pairs, the
+spread of the observations is not known well enough."""
 LEAST = 0.02
-"""A smaller difference is not called a gain or a loss."""
+"""A gain that differs from 1 by less than this is never called "faster" or "slower"."""
 BETWEEN_TRIALS = 0.02
-"""Standard deviation of the logarithm of the gain from one trial to another, beyond what the pairs of a trial show: the
-machine differs from minute to minute. Trials of one change whose three pairs agreed within 1 % differed by 3 % (the
-pairs of tests/trial/trials.jsonl with the narrowest intervals)."""
+"""Standard deviation of the logarithm of the gain between trials of the same change, in addition to the spread within a
+trial. The reason is that the machine differs from minute to minute. Trials of one change, each with three pairs that
+agreed within 1 %, differed by 3 % (the pairs of tests/trial/trials.jsonl with the narrowest intervals)."""
 NORMAL95 = 1.96
 
 # Two-sided quantiles of Student's t by degrees of freedom, 1 to 20 (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
@@ -36,8 +38,10 @@ T995 = (127.321, 14.089, 7.453, 5.598, 4.773, 4.317, 4.029, 3.833, 3.690, 3.581,
 
 @dataclass(frozen=True)
 class MeasuredGain:
-    """A measured gain as a factor, with its 95 % interval from `low` to `high`. `pairs` is the number of pairs of
-    blocks. `verdict` is "faster", "slower", "no difference" or "unknown"."""
+    """A measured gain as a factor (step time before / after), with the 95 % interval from `low` to `high`.
+
+    `pairs` is the number of pairs of blocks. `verdict` is "faster", "slower", "no difference" or "unknown".
+    """
 
     gain: float
     low: float
@@ -52,8 +56,10 @@ class MeasuredGain:
 
 
 def measured_gain(before_ns: Sequence[float], after_ns: Sequence[float]) -> MeasuredGain:
-    """Returns the gain of a change from mean step times in ns: `before_ns` without the change and `after_ns` with it.
-    Values with the same index form a pair, measured at about the same time. At least one pair is required."""
+    """Returns the gain of a change from mean step times in ns: `before_ns` without and `after_ns` with the change.
+
+    Elements with the same index are a pair, which was measured at about the same time. At least one pair is required.
+    """
     ratios = [math.log(before / after) for before, after in zip(before_ns, after_ns, strict=False)]
     count, mean = len(ratios), fmean(ratios)
     if count < MIN_PAIRS:
@@ -71,8 +77,8 @@ def measured_gain(before_ns: Sequence[float], after_ns: Sequence[float]) -> Meas
 
 
 def can_become_known(before_ns: Sequence[float], after_ns: Sequence[float], pairs: int) -> bool:
-    """Returns False if the gain will not be known with `pairs` pairs, even if their spread is only half of the present
-    spread. The other arguments are as in `measured_gain`."""
+    """Returns False if the gain would still be unknown with `pairs` pairs, even if the spread of all pairs were only
+    half of the present spread. The other arguments are as in `measured_gain`."""
     ratios = [math.log(before / after) for before, after in zip(before_ns, after_ns, strict=False)]
     if len(ratios) < LOOK_AHEAD:
         return True
@@ -83,8 +89,11 @@ def can_become_known(before_ns: Sequence[float], after_ns: Sequence[float], pair
 
 @dataclass(frozen=True)
 class LossAgreement:
-    """How far the losses of two variants differ. `difference` is between the variants, `noise` between repeats of one
-    variant; both are relative to the size of the losses. `steps` is the number of compared steps."""
+    """How much the losses of two variants differ.
+
+    `difference` is the mean difference between the two variants, and `noise` the largest mean difference between two
+    blocks of one variant. Both are relative to the mean size of the losses. `steps` is the number of compared steps.
+    """
 
     difference: float
     noise: float
@@ -92,18 +101,18 @@ class LossAgreement:
 
     @property
     def agrees(self) -> bool:
-        """True if the difference can be due to rounding, or is similar to the difference between repeats."""
+        """True if the difference is at most TOLERANCE (it can be due to rounding) or at most three times `noise`."""
         return self.difference <= max(TOLERANCE, 3 * self.noise)
 
 
 TOLERANCE = 1e-3
-"""Relative difference of losses that another order of sums makes within the first steps."""
+"""Relative difference of the losses in the first steps that can be caused by another order of floating-point sums."""
 COMPARED_LOSSES = 20
 
 
 def loss_agreement(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> LossAgreement | None:
-    """Compares the losses of the first steps. The arguments have the losses of each block, without and with the change.
-    None if the losses are not known in both variants, or are not finite."""
+    """Compares the losses of the first steps. `before` and `after` have for each block its losses, without and with the
+    change. None if there are fewer than two losses in a block, or if a loss is not finite."""
     first = [losses[:COMPARED_LOSSES] for losses in (*before, *after)]
     steps = min((len(losses) for losses in first), default=0)
     if steps < 2 or not before or not after or not all(math.isfinite(value) for losses in first for value in losses):
@@ -114,6 +123,7 @@ def loss_agreement(before: Sequence[Sequence[float]], after: Sequence[Sequence[f
 
 
 def _difference(one: Sequence[float], other: Sequence[float], steps: int) -> float:
-    """Returns the mean distance of two series of losses over the first `steps` steps, relative to their mean size."""
+    """Returns the mean absolute difference of two series of losses over the first `steps` steps, relative to the mean
+    absolute value of the losses."""
     size = fmean(abs(value) for value in (*one[:steps], *other[:steps])) or 1.0
     return fmean(abs(a - b) for a, b in zip(one[:steps], other[:steps], strict=True)) / size

@@ -1,4 +1,4 @@
-"""Runs variants of a program until the gain of each is known, or the time is over."""
+"""Runs variants of a program in rounds, until the gain of each variant is known or the time is over."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,22 +25,25 @@ class Runner(Protocol):
     """The interface of an object that runs blocks, such as Blocks or SavedBlocks."""
 
     def run(self, changes: Sequence[Change], is_over: Callable[[], bool]) -> list[BlockResult | BlockFailed]:
-        """Runs one block for each of `changes`, and returns the results in this order."""
+        """Runs one block (run of the program) for each of `changes`, and returns the results in this order.
+
+        Blocks are ended as failed when `is_over` returns True.
+        """
         ...
 
 
 @dataclass
 class Variant:
-    """One variant of the program with its blocks (runs) so far. If the variant has no blocks because it failed,
-    `failure` is the reason."""
+    """One variant of the program with its blocks (runs) so far. If the first block of the variant failed, `failure` is
+    the reason, and there are no blocks."""
 
     change: Change
     blocks: list[BlockResult] = field(default_factory=list)
     before: list[BlockResult] = field(default_factory=list)
-    """For each block, that of the unchanged program in the same round."""
+    """For each block, the block of the unchanged program in the same round."""
     failure: str = ""
     failed_later: int = 0
-    """Number of blocks that failed although others did not."""
+    """Number of blocks that failed after an earlier block of the variant had succeeded."""
 
     @property
     def step_ns(self) -> float:
@@ -49,7 +52,7 @@ class Variant:
 
     @property
     def samples_per_s(self) -> float:
-        """Mean samples per second over all blocks; 0 if the samples are not known."""
+        """Mean number of samples per second over all blocks; 0 if the samples per step are not known."""
         rates = [block.samples / block.step_ns * 1e9 for block in self.blocks]
         return fmean(rates)
 
@@ -69,16 +72,16 @@ class Trial:
     interrupted: bool = False
 
     def gain(self, variant: Variant) -> MeasuredGain | None:
-        """Returns the gain of a variant so far; None without a pair of blocks."""
+        """Returns the gain of a variant from its blocks so far; None if it has no blocks."""
         before, after = self._pairs(variant)
         return measured_gain(before, after) if after else None
 
     def losses(self, variant: Variant) -> LossAgreement | None:
-        """Returns how far the losses of a variant are from those of the unchanged program; None if unknown."""
+        """Returns how much the losses of a variant differ from those of the unchanged program; None if unknown."""
         return loss_agreement([b.losses for b in self.before.blocks], [b.losses for b in variant.blocks])
 
     def is_worth(self, variant: Variant, pairs: int) -> bool:
-        """Returns True if more blocks of a variant, up to `pairs` pairs, may lead to another verdict."""
+        """Returns True if more blocks of `variant`, up to `pairs` pairs of blocks in total, may lead to a verdict."""
         before, after = self._pairs(variant)
         if variant.failure or variant.failed_later >= MAX_FAILED or len(after) >= pairs:
             return False
@@ -86,12 +89,15 @@ class Trial:
 
     @property
     def is_finished(self) -> bool:
-        """True if more blocks would not change any verdict, even with more time."""
+        """True if more blocks, up to MAX_PAIRS pairs, would not lead to a verdict for any variant."""
         return not any(self.is_worth(variant, MAX_PAIRS) for variant in self.changed)
 
     def _pairs(self, variant: Variant) -> tuple[list[float], list[float]]:
-        """Returns the step times of the blocks of the unchanged and of the changed program, in pairs. If the samples of
-        all blocks are known, the times are per sample, so that another batch size is not a gain by itself."""
+        """Returns two lists with one element per round: the step times in ns of the unchanged program and of `variant`.
+
+        If the samples per step of all blocks are known, the times are divided by them, so that a larger batch alone is
+        no loss and a smaller one no gain.
+        """
         pairs = list(zip(variant.before, variant.blocks, strict=True))
         known = all(block.samples for pair in pairs for block in pair)
         costs = [[block.step_ns / (block.samples if known else 1.0) for block in pair] for pair in pairs]
@@ -106,12 +112,14 @@ def run_trial(
     told: Callable[[Trial, str], None] = lambda _trial, _text: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Trial:
-    """Runs rounds of blocks until all gains are known or `deadline` (s, on `clock`) has passed. Ctrl-C keeps the
-    results so far.
+    """Runs rounds of blocks until all gains are known or `deadline` (s, on `clock`) has passed.
 
-    `base` is the variant that the others are compared with; by default, the unchanged program.
+    `base` is the variant with which the others are compared; by default, the unchanged program. `told` is called before
+    each round with the trial and a text that names the variants of the round. If the user interrupts the trial
+    (Ctrl-C), returns the results so far.
 
-    `told` is called before each round with its variants. Raises BlockFailed if the unchanged program gives no steps."""
+    Raises BlockFailed if no step of `base` can be measured in the first round.
+    """
     trial = Trial(Variant(base), [Variant(change) for change in changes])
     longest = 0.0
     try:
@@ -132,8 +140,10 @@ def run_trial(
 
 
 def _add(trial: Trial, results: Mapping[int, BlockResult | BlockFailed], first: bool) -> None:
-    """Adds the results of a round to `trial`. `results` maps the id() of a variant to its result. Raises BlockFailed if
-    the unchanged program fails in the first round; in a later one, the round does not count."""
+    """Adds the results of a round to `trial`. `results` maps the id() of each variant to its result.
+
+    If the unchanged program failed, raises BlockFailed in the first round; in a later round, ignores all results.
+    """
     before = results[id(trial.before)]
     if isinstance(before, BlockFailed):
         if first:
@@ -152,10 +162,10 @@ def _add(trial: Trial, results: Mapping[int, BlockResult | BlockFailed], first: 
 
 
 def _variants(trial: Trial, rounds: int, pairs: int) -> list[Variant]:
-    """Returns the variants of a round in the order of their turns. The order is reversed in every other round.
+    """Returns the variants of a round in the order of their turns, which is reversed in every other round.
 
-    A variant is left out if its gain is known, or cannot become known with `pairs` pairs. Empty if no changed variant
-    is left.
+    A changed variant is left out if its gain is known, or cannot become known with `pairs` pairs of blocks. The list is
+    empty if no changed variant is left. `rounds` is the number of rounds so far.
     """
     open_variants = [variant for variant in trial.changed if trial.is_worth(variant, pairs)]
     both = [trial.before, *open_variants] if open_variants else []

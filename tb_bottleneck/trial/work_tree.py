@@ -1,4 +1,4 @@
-"""Copies of the user's work tree for `--patch` and `--rev`. The work tree itself is never changed."""
+"""Makes copies of the user's git work tree for `--patch` and `--rev`. The work tree itself is never changed."""
 
 import os
 import subprocess
@@ -9,8 +9,9 @@ from tb_bottleneck.base.errors import Unusable
 
 
 def with_revision(revision: str, into: Path) -> str:
-    """Writes the files of the git revision `revision` into the folder `into`. Returns the folder in `into` that
-    corresponds to the working directory.
+    """Writes the files of the git revision `revision` to the new folder `into`.
+
+    Returns the folder in `into` that corresponds to the working directory.
 
     Raises:
         Unusable: there is no repository or no such revision."""
@@ -30,7 +31,9 @@ def revision_id(revision: str) -> str:
 
 
 def with_patch(patch: Path, into: Path) -> str:
-    """Copies the files of the work tree, with their changes, into the folder `into`, and applies `patch` to the copy.
+    """Copies the files of the work tree, with uncommitted changes, to the folder `into`, and applies `patch` to the
+    copy.
+
     Returns the folder in the copy that corresponds to the working directory.
 
     Raises:
@@ -50,8 +53,8 @@ def with_patch(patch: Path, into: Path) -> str:
 
 
 def _outside(folder: Path) -> dict[str, str]:
-    """Returns an environment in which git does not consider the folder a part of a repository, even if it is inside of
-    one."""
+    """Returns environment variables with which git does not treat `folder` as part of a repository, even if it is
+    inside one."""
     return {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent), "GIT_DIR": str(folder / ".none")}
 
 
