@@ -1,4 +1,7 @@
-"""Detects whether a recording shows a training or inference, and the time in which optimizers run."""
+"""Detects whether a recording shows a training or inference, and the time in which optimizers run.
+
+An evaluation interrupts a training, but in a recording of inference, it is the purpose of the run.
+"""
 
 import re
 from dataclasses import dataclass

@@ -78,7 +78,10 @@ def roofline_of(recording: Recording, window_ns: float) -> pb.Roofline:
 
 
 def _basis(peaks: Peaks) -> str:
-    """Returns a text that names the source of the roofs, and the share of the source's rate that is used as roof."""
+    """Returns a text that names the source of the roofs, and the share of the source's rates that is used as roof.
+
+    Efficiency figures in reports use the full rates of the data sheet.
+    """
     if peaks.achievable == 1.0:
         return peaks.basis
     return f"{peaks.basis}, matrix units at {share_text(peaks.achievable)} of it"

@@ -1,9 +1,9 @@
 """Bounds of kernels by the roofline model, from the shapes of the operators that launched them.
 
-An operator has two minimum times: that of its floating-point operations at the device's peak rate, and that of its
-bytes at the device's bandwidth. The longer one is the bound: it says whether arithmetic or bandwidth limits the
-operator. Divided by the time that the operator's kernels take, it is the share of the roof (the peak rate or the
-bandwidth) that the kernels reach. All kernels of an operator have the same bound. The bound is unknown if shapes,
+An operator has two minimum times: the time to compute its floating-point operations at the device's peak rate, and the
+time to move its bytes at the device's bandwidth. The longer one is the bound: it says whether arithmetic or bandwidth
+limits the operator. Divided by the time that the operator's kernels take, it is the share of the roof (the peak rate or
+the bandwidth) that the kernels reach. All kernels of an operator have the same bound. The bound is unknown if shapes,
 device or type are unknown, or if the minimum time is so long that these kernels cannot belong to the operator. If the
 trace has hardware counters that show a limit, the counters decide instead.
 """
@@ -130,8 +130,8 @@ def _from_shapes(trace: Trace) -> KernelBounds:
 
 
 def _times(trace: Trace, peaks: Peaks, operator: int, signature: int, kernel: int, work: int) -> tuple[float, float]:
-    """Returns two minimum times in ns of one call of an operator: that of its floating-point operations at the device's
-    peak rate, and that of its bytes at the device's bandwidth. (NaN, NaN) if unknown.
+    """Returns two minimum times in ns of one call of an operator: the time to compute its floating-point operations at
+    the device's peak rate, and the time to move its bytes at the device's bandwidth. (NaN, NaN) if unknown.
 
     `operator` and `kernel` are rows of the trace's names, `signature` is a row of the trace's signatures, and `work` is
     a value of Work.

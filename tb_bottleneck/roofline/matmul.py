@@ -84,7 +84,7 @@ def product_of(operator: str, dims: Sequence[Any]) -> Product | None:
 def _linear(dims: Sequence[Any]) -> Product | None:
     """Returns the product of linear(input, weight): each row of the input times the transposed weight.
 
-    None if the shapes do not match.
+    None if the shapes do not match. The operator is often a wrapper around addmm.
     """
     a, b = shape_at(dims, 0), shape_at(dims, 1)
     if not a or not b or len(b) != 2 or a[-1] != b[1]:

@@ -63,8 +63,8 @@ class DeviceOps(Table):
     def left_over(self) -> Bools:
         """Returns a mask of the operations: True if the operation was launched before the recording started.
 
-        The launching call of this operation is not recorded, and the operation starts before all operations on the same
-        stream whose call is recorded: a stream runs operations in the order of their launches.
+        This is the case if the launching call is not recorded, and the operation starts before all operations of the
+        same stream with a recorded call, because a stream runs operations in the order in which they are launched.
         """
         queue = self.queue[:]
         first = np.full(int(queue.max(initial=0)) + 1, np.iinfo(np.int64).min)

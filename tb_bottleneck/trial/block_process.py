@@ -110,7 +110,7 @@ class Process:
             os.write(self._grants, bytes([turns]))
 
     def result(self) -> BlockResult | BlockFailed:
-        """Returns what the process measured, or the failure of the block. Call it only after the last report."""
+        """Returns what the process measured, or the failure of the block. Call it after the process has ended."""
         path, output = self.logdir / "result.json", self.logdir / "output.txt"
         if self.failure is not None:
             return self.failure

@@ -52,7 +52,7 @@ class Block:
         self._turn_ns = 0.0
         self._skipped = 0
         """Number of next steps of the turn that are not measured. Loader workers had begun the batches of these steps
-        before they were stopped, and the system went on reading the data while they were stopped."""
+        before the workers were stopped, and the system went on reading the data in the meantime."""
         self._began_ns = self._last_ns = self._first = 0
         self._measured_ns = 0
         self._measured: list[tuple[int, int]] = []

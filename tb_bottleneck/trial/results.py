@@ -1,5 +1,5 @@
-"""Stores the results of a trial: the gain in the ledger of the logdir (the list of tried changes), the recordings of
-the last blocks, and the change as a patch."""
+"""Stores the results of a trial: the gain in the ledger of the logdir (predicted and measured gains of fixes), the
+recordings of the last blocks, and the change as a patch."""
 
 import math
 import os

@@ -132,10 +132,10 @@ def _before_on_stream(stream: Ints) -> Ints:
 
 
 def _last_ended(op: Ints, end: Ints) -> Ints:
-    """Returns for each item of the graph the one of the items 0 to this item whose device operation ends last.
+    """Returns for each item i of the graph the item among items 0 to i whose device operation ends last.
 
-    It is -1 if none of these items has an operation. `op` has the operation of each item, or -1. `end` has the end of
-    each operation in ns.
+    The result is -1 if none of these items has an operation. `op` has the operation of each item, or -1. `end` has the
+    end of each operation in ns.
     """
     ends = np.where(op >= 0, end[op], LONG_AGO)
     latest = np.maximum.accumulate(ends)

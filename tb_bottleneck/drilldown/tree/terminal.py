@@ -58,7 +58,7 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
 
 
 def grouping_text(tree: Tree) -> str:
-    """Returns what a node of the tree stands for, such as "module"."""
+    """Returns what a node of the tree stands for, such as "module". The line of a function is that of its `def`."""
     return "function and line" if tree.by == "line" else tree.by
 
 

@@ -2,7 +2,7 @@
 
 torch 2.15 writes these dependencies with `enable_graph_dependencies` of torch.profiler.CuspyConfig. In JSON, a
 dependency is a flow (a pair of events "s" and "f" with the same id) from the end of an operation to the start of an
-operation that has to wait for it. The ids begin at 2^40; flows with smaller ids link launches to calls
+operation that has to wait for it. The ids begin at 2^40; flows with smaller ids link operations to launching calls
 (torch/profiler/_cuspy/trace.py: _graph_dependency_flow_events). In native traces, dependencies are the `event_wait_ids`
 of render stages, which the reader converts to the same flows.
 """
@@ -39,7 +39,7 @@ class Flows(Table):
     started_on: Ints = column("row of threads", "the stream of the second operation")
 
     def operations(self, start: Ints, end: Ints, queue: Ints) -> tuple[Rows, Rows]:
-        """Returns two arrays of rows of operations. Operation i of the first must end before that of the second starts.
+        """Returns two arrays of rows of operations: first[i] must end before second[i] starts.
 
         `start`, `end` (ns) and `queue` (row of threads) are columns of all operations, and rows refer to these columns.
         A flow is left out if one of its two operations is not found.
