@@ -91,12 +91,13 @@ def test_disturbance_of_operators_is_measured_against_the_fastest_of_their_kind(
 
 
 def test_at_best_the_fix_of_an_interruption_gives_undisturbed_work(tmp_path):
+    """Even operators get quicker by 0.18 of the share that the interruptions had."""
     gains = {}
     for lengths in ((20, 20, 20, 20), (30, 30, 10, 10)):
         report = diagnose(str(trained_with_pauses(tmp_path, lengths, SAVES, SQUARE)))
         gains[lengths] = next(finding.speedup for finding in report.findings if finding.cause == "checkpointing")
     even, uneven = gains.values()
     of_next_run = exp(hypot(QUANTILE * HOST_DRIFT, RUN_TO_RUN_NOISE))
-    assert even.high == pytest.approx(2.0 * of_next_run, rel=0.05)
+    assert even.high == pytest.approx(2.0 / (1 - 0.18 / 2) * of_next_run, rel=0.05)
     assert uneven.expected == pytest.approx(even.expected, rel=0.05)
     assert uneven.high == pytest.approx(4.0, rel=0.1)
