@@ -144,6 +144,8 @@ def run(kind: str, variant: str, fixed: bool, folder: str = "") -> float:
             for rank in range(ranks)
         ]  # fmt: skip
         answers = [process.communicate()[0] for process in processes]
+    if not answers[0].split():
+        sys.exit(f"{kind}, {variant} printed no step time: run the training alone to see why. It may lack a package.")
     return float(answers[0].split()[-1])
 
 
