@@ -26,7 +26,7 @@ def busy_by_regime(ops: DeviceOps, bounds: KernelBounds, begin: int, end: int) -
     the type of work that the name of the kernel shows decides the regime.
 
     If operations overlap in time, the time belongs to one regime only, in the order of `ops_by_regime`. Kernels that
-    compute come before collectives, and collectives before copies over the link. So a collective or a copy owns only
+    compute come before collectives, and collectives before copies over the link. A collective or a copy owns only
     time in which no kernel runs. Overlapping kernels, on one stream or several, are counted once.
     """
     busy, taken = {}, EMPTY

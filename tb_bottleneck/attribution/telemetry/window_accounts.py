@@ -35,7 +35,7 @@ MEMORY_ACCESSED = 0.70  # the driver's memory activity is a share of time, not o
 POWER_OF_ARITHMETIC = 0.80  # share of the power limit; streaming kernels stay below it
 POWER_OF_LITTLE_WORK = 0.45  # a device that is always busy with less power than this runs small kernels
 MOSTLY_BUSY = 0.50
-# Copies of pageable memory reach a third to a fifth of the link's bandwidth. So copies take at most this many times as
+# Copies of pageable memory reach a third to a fifth of the link's bandwidth. They take at most this many times as
 # long as the traffic needs at full bandwidth.
 SLOWEST_COPY = 5.0
 

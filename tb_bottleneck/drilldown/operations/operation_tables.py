@@ -157,7 +157,7 @@ def add_communications(recording: Recording, tables: pb.Tables) -> None:
     """Adds to `tables` the collectives and messages of the window, grouped by operation, process group and size.
 
     The recording of one rank does not show how long a collective transfers data and how long it waits for other ranks.
-    So the bandwidths are lower bounds.
+    The bandwidths are therefore lower bounds.
     """
     groups = GroupTable(recording.trace.header)
     rows, known = communications_of(recording, groups), groups.groups()
