@@ -87,8 +87,8 @@ class TelemetryMemory:
 
     def _host_growth(self) -> Iterator[MemoryFinding | None]:
         """Yields the findings (or None) about rising memory of the training process and of the loader's workers."""
-        yield rising("rising_host_memory", self._series("process_memory", HOST))
-        yield rising("rising_worker_memory", self._series("worker_pss", HOST))
+        yield rising("rising_host_memory", self._at_even_steps("process_memory"))
+        yield rising("rising_worker_memory", self._at_even_steps("worker_pss"))
 
     def _shared_short(self) -> MemoryFinding | None:
         used, total = self._series("shared_memory_used", HOST), self._series("shared_memory_total", HOST)
@@ -121,6 +121,18 @@ class TelemetryMemory:
     def _series(self, name: str, device: str) -> Floats:
         rows = self.telemetry.series.get((name, device))
         return np.empty(0) if rows is None else rows.column("value").high
+
+    def _at_even_steps(self, name: str) -> Floats:
+        """Returns values of the host's series `name` at equal distances in steps, as many as the series has readings.
+
+        A leak adds memory per step. The readings have equal distances in time: if steps become longer, an even leak
+        would look like a growth that ends. With few steps the readings are returned as they are."""
+        rows, steps = self.telemetry.series.get((name, HOST)), self.telemetry.steps
+        if rows is None or len(steps) < MIN_READINGS:
+            return self._series(name, HOST)
+        done = np.interp(rows.end, steps.end, np.cumsum(steps.count))
+        even = np.linspace(done[0], done[-1], len(done))
+        return rows.column("value").high[np.searchsorted(done, even)]
 
     def _step_column(self, name: str) -> Floats:
         values = self.telemetry.steps.column(name).high

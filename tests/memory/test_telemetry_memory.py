@@ -94,6 +94,20 @@ def test_a_start_that_levels_off_is_no_growth():
     assert not causes(memory_of({"process_memory": 1e9 + level}, seconds=60))
 
 
+@pytest.mark.parametrize(("kept", "fires"), [(560, True), (300, False)])
+def test_a_leak_is_even_in_steps_also_if_these_become_longer(kept, fires):
+    """Of 560 steps 400 take 0.1 s and the others 1 s; each of the first `kept` steps adds 10 MB."""
+    ends = np.concatenate((np.arange(1, 401) / 10, 40.0 + np.arange(1, 161)))
+    done = np.searchsorted(ends, 1.0 + np.arange(200), side="right")
+    made = packet({"process_memory": 1e9 + 1e7 * np.minimum(done, kept)})
+    made.steps.number.extend(range(len(ends)))
+    made.steps.end_unix_ns.extend(1.7e18 + S * ends)
+    made.steps.wall_ns.extend(np.diff(ends, prepend=0.0) * S)
+    telemetry = Telemetry()
+    telemetry.add([made])
+    assert causes(TelemetryMemory(telemetry, "cuda")) == ["rising_host_memory"] * fires
+
+
 @pytest.mark.parametrize(("used", "fires"), [(76e9, True), (70e9, False)])
 def test_a_full_device_is_found(used, fires):
     assert ("near_limit" in causes(memory_of({"memory_used": used, "memory_total": 80e9}))) == fires

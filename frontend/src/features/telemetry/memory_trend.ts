@@ -4,7 +4,10 @@ import type { Line, Panel } from "./panels";
 
 /** The first of these lines that a panel has may grow; the limit is a size, or what is left beside it. */
 const GROWING: Readonly<Record<string, readonly string[]>> = { memory: ["memory_allocated", "memory_used"], host_memory: ["process_memory"] };
-/** The rule of tb_bottleneck/memory/telemetry_memory.py, so that the chart and the diagnosis agree. */
+/**
+ * The rule of tb_bottleneck/memory/telemetry_memory.py, so that the chart and the diagnosis agree. The diagnosis takes the
+ * host's memory at equal distances in steps, the chart at equal distances in time.
+ */
 const PARTS = 8;
 const MIN_READINGS = 3 * PARTS;
 const MIN_GROWTH = 0.05; // of the first part
