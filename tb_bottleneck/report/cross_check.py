@@ -105,8 +105,14 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
     trusted, other = (trace, telemetry) if trust.source == "trace" else (telemetry, trace)
     _lead_with(trusted, other)
     named = {finding.cause for finding in trace.findings}
-    trace.findings.extend(f for f in alone.findings if f.cause in ABOUT_THE_RUN and f.cause not in named)
+    trace.findings.extend(f for f in alone.findings if _is_outside_steps(f) and f.cause not in named)
     join_memory((trace, telemetry))
+
+
+def _is_outside_steps(finding: pb.Finding) -> bool:
+    """Returns True if the few steps of a trace need not contain what the finding of the telemetry is about: the run as
+    a whole, or interruptions between some steps."""
+    return finding.cause in ABOUT_THE_RUN or finding.regime == Regime.INTERRUPTION
 
 
 def _add_places(telemetry: pb.Report, trace: pb.Report) -> None:

@@ -72,9 +72,13 @@ def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
     """Returns the ratio of the step time of the trace to the mean step time of the run, at most 1; 1 if one of them is
     not known.
 
-    This is the share of the run's time that the steps would take if all steps were as long as those of the trace. The
-    ratio is reduced by the share of time that the run compiles functions."""
-    step, run = step_ns_of(trace), telemetry.window.step_ns.mean
+    This is the share of the run's time that the steps would take if all steps were as long as those of the trace. If
+    the profiler's time is taken out of the trace's steps, their own mean counts: the steps before the trace may have
+    interruptions that the trace does not have. The ratio is reduced by the share of time that the run compiles
+    functions."""
+    corrected = trace.window.HasField("recorded_step_ns")
+    step = trace.window.step_ns.mean if corrected else step_ns_of(trace)
+    run = telemetry.window.step_ns.mean
     if trace.window.basis == "whole" or not step or run <= 0 or telemetry.window.steps < MIN_STEPS_OF_RUN:
         return 1.0
     compiled = sum(finding.cost_share for finding in telemetry.findings if finding.cause == "compilation")
@@ -106,7 +110,8 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
         return ("telemetry", "not_in_all_steps") if measured else ("trace", "only_a_trace")
     if said.confidence == "low":
         return "trace", "low_confidence"
-    if seen.severity != "none" and not measured and seen.share >= said.share and not _is_worse(said, seen):
+    share = seen.share * represented_share(trace, telemetry)
+    if seen.severity != "none" and not measured and share >= said.share and not _is_worse(said, seen):
         return "trace", "only_a_trace"
     if _is_worse(seen, said) and status != CLEAR and represented_share(trace, telemetry) >= ALIKE:
         return "trace", "more_to_gain"

@@ -279,3 +279,25 @@ def test_a_trace_that_leads_says_that_its_steps_are_not_like_the_others():
     telemetry.findings[0].cause = "growing_within_epochs"
     trace, _ = join([("a", trace), ("a", telemetry)])
     assert [finding.cause for finding in trace.findings] == ["host_python", "growing_within_epochs"]
+
+
+@pytest.mark.parametrize(("corrected", "source"), [(True, "telemetry"), (False, "trace")])
+def test_a_share_of_short_steps_is_a_smaller_share_of_the_run(corrected, source):
+    """A checkpoint in each tenth step took 37 % of the run, and the optimizer 37 % of the steps between them."""
+    trace, telemetry = verdict_of("trace", "launch", 0.37, "critical", "high"), monitored(100, "checkpointing")
+    telemetry.verdict.CopyFrom(pb.Verdict(regime="interruption", share=0.36, severity="critical", confidence="medium"))
+    telemetry.regimes.add(regime="launch", status="abstains")
+    trace.window.step_ns.mean, trace.unprofiled.step_ns = 65e6, 100e6  # the steps before the trace have checkpoints
+    if corrected:
+        trace.window.recorded_step_ns = 80e6
+    trace, _ = join([("a", trace), ("a", telemetry)])
+    assert {other.witness for other in trace.others if other.trusted} == {source}
+
+
+@pytest.mark.parametrize(("regime", "named"), [("interruption", True), ("input", False)])
+def test_interruptions_outside_the_recorded_steps_are_findings_of_the_trace_too(regime, named):
+    seen, said = verdict_of("trace", "launch", 0.5, "critical", "high"), monitored(100, "checkpointing")
+    said.verdict.severity, said.findings[0].regime = "none", regime
+    trace, _ = join([("a", seen), ("a", said)])
+    assert {other.witness for other in trace.others if other.trusted} == {"trace"}
+    assert [finding.cause for finding in trace.findings] == ["checkpointing"] * named
