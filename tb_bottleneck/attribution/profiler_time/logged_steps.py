@@ -1,5 +1,6 @@
 """Reads the times of steps that the training process measured before the recording began, without the profiler."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -11,7 +12,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import clip, union
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.process_facts import positive
-from tb_bottleneck.trace.table import Floats, Ints
+from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 OPTIMIZER = "optimizer"
 PARTS = ("loader", "backward", OPTIMIZER)
@@ -23,8 +24,10 @@ MAX_STEP_RATIO = 100
 MAX_LOGGED_TIMES, MAX_STEPS = 64, 2**31 - 1  # the monitor never logs more
 UNEVEN_AT, UNEVEN_FROM = (0.2, 0.8), 2.0
 """Steps are uneven if these quantiles of the step times differ by more than this factor, for example because workers
-deliver batches in bursts, or every second step writes a checkpoint. In an uneven run, the medians of two groups of
-steps differ by chance. A choice."""
+deliver batches in bursts, or every third step writes a checkpoint. A choice."""
+MAJORITY = 0.6
+"""Share of the steps of an uneven run that has to be short, or long, in the trace and in the log, for a comparison of
+only these steps. If there are about as many short steps as long ones, their means are compared. A choice."""
 SHORTEST_OF_BUSY, MIN_KEPT = 0.8, 3
 """A logged step that is shorter than this share of the device's busy time per step ended on the host, but not on the
 device. The share is a choice. On an H200, 17 logged steps took a tenth of the busy time per step, and the 3 steps after
@@ -38,7 +41,9 @@ class LoggedSteps:
 
     `step` is the median of the step times or, if `uneven` is True, the mean. `steps` is the number of steps, 0 if not
     logged. `times` are the times of single steps, empty if not logged. `parts` maps the names in PARTS that were logged
-    to the median time of this part per step. The sum of these times is less than `step`.
+    to the median time of this part per step. The sum of these times is less than `step`. If `compared` is not None,
+    `step` is the median of the more frequent kind of steps, the short or the long ones, and `compared` is a mask of
+    the recorded steps of this kind.
     """
 
     step: float
@@ -46,13 +51,15 @@ class LoggedSteps:
     times: tuple[float, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
     uneven: bool = False
+    compared: Bools | None = None
 
     def average(self, durations: Ints | Floats) -> float:
         """Returns the average of `durations` (ns) of the recorded steps, computed as for `step`.
 
         This is the median, or the mean if `uneven` is True.
         """
-        return float((np.mean if self.uneven else np.median)(durations))
+        chosen = durations if self.compared is None else durations[self.compared]
+        return float((np.mean if self.uneven else np.median)(chosen))
 
 
 def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
@@ -81,12 +88,36 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
         elif median < shortest:
             return None
     known = known if len(known) == len(times) else ()
+    compared = None
     if known and np.quantile(known, UNEVEN_AT[1]) > UNEVEN_FROM * np.quantile(known, UNEVEN_AT[0]):
-        return LoggedSteps(float(np.mean(known)), min(steps, MAX_STEPS), known, uneven=True)
+        kind = _more_frequent(np.array(known), recording.steps.durations)
+        if kind is None:
+            return LoggedSteps(float(np.mean(known)), min(steps, MAX_STEPS), known, uneven=True)
+        median, compared = kind
     if recording.trace.stackless is not None:  # the profiler slowed these steps, too
         median = min(median, float(np.diff(recording.trace.stackless.edges).max()))
     parts = {part: ns for part in PARTS if (ns := positive(context.get(f"unprofiled_{part}_ns"))) is not None}
-    return LoggedSteps(median, min(steps, MAX_STEPS), known, parts if sum(parts.values()) < median else {})
+    parts = parts if sum(parts.values()) < median else {}
+    return LoggedSteps(median, min(steps, MAX_STEPS), known, parts, compared=compared)
+
+
+def _more_frequent(logged: Floats, recorded: Ints) -> tuple[float, Bools] | None:
+    """Returns the median of the more frequent kind of the uneven `logged` step times, and a mask of this kind in
+    `recorded`. None if the kind is not more frequent in both, or if all `recorded` steps are alike. Times are in ns.
+
+    A kind is the short or the long steps, cut at the geometric mean of a short and a long step. The other kind would
+    distort a mean: if every third step collects garbage, 2 of 6 recorded steps do, and 6 of 20 logged ones.
+    """
+    shortest, longest = float(recorded.min()), float(recorded.max())
+    if longest <= UNEVEN_FROM * shortest:
+        return None
+    low, high = np.quantile(logged, UNEVEN_AT)
+    long, recorded_long = logged > math.sqrt(low * high), recorded > math.sqrt(shortest * longest)
+    if min(long.mean(), recorded_long.mean()) >= MAJORITY:
+        return float(np.median(logged[long])), recorded_long
+    if max(long.mean(), recorded_long.mean()) <= 1 - MAJORITY:
+        return float(np.median(logged[~long])), ~recorded_long
+    return None
 
 
 @memoized
