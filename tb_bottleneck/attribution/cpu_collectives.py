@@ -52,3 +52,14 @@ def host_collective_time(trace: Trace, time: Spans) -> Spans:
     rows = host_collectives(trace)
     events = trace.events
     return intersect(time, union(events.start[rows], events.end[rows])) if len(rows) else EMPTY
+
+
+def waits_for_collectives(trace: Trace, pauses: Spans) -> Spans:
+    """Returns the time of collectives on the host in those `pauses` of the training thread in which one of them ends.
+
+    The thread goes on when the collective has ended, so it waited for it. A pause in which none ends is not a wait: the
+    thread prepares its next operator while a collective runs.
+    """
+    ends = np.sort(trace.events.end[host_collectives(trace)])
+    waits = np.searchsorted(ends, pauses.ends, side="right") > np.searchsorted(ends, pauses.starts)
+    return host_collective_time(trace, Spans(pauses.starts[waits], pauses.ends[waits]))

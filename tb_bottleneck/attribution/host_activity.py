@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_bottleneck.attribution.cpu_collectives import host_collectives
+from tb_bottleneck.attribution.cpu_collectives import host_collectives, waits_for_collectives
 from tb_bottleneck.attribution.host_operators import (
     HostOperators,
     InlineEvaluations,
@@ -172,7 +172,10 @@ class HostTimeline:
             spans = recorded.get(activity, EMPTY)
             if activity is Activity.DISPATCH:
                 converts = subtract(recorded.get(Activity.OTHER, EMPTY), spans)
-                spans = subtract(_close_short_pauses(merge(taken, spans)), converts)
+                active = merge(taken, spans)
+                closed = _close_short_pauses(active)
+                waits = waits_for_collectives(self._trace, subtract(closed, active))
+                spans = subtract(closed, merge(converts, waits))
             free = subtract(spans, taken)
             yield activity, free
             taken = merge(taken, free)

@@ -68,9 +68,9 @@ def test_collectives_amid_the_backward_pass_are_hidden_and_those_behind_it_are_l
     assert collectives_after_backward(behind).value == 1
 
 
-def with_gloo(drawing, starts_ms, length_ms):
-    """The drawing in columns of 1 ms, with collectives on Gloo's own thread."""
-    whole = drawn(drawing, 1000)
+def with_gloo(drawing, starts_ms, length_ms, unit_us=1000):
+    """The drawing in columns of `unit_us`, with collectives on Gloo's own thread."""
+    whole = drawn(drawing, unit_us)
     row = {"ph": "X", "cat": "user_annotation", "name": "gloo:all_reduce", "pid": 100, "tid": 777}
     whole["traceEvents"] += [row | {"ts": start * 1000, "dur": length_ms * 1000} for start in starts_ms]
     return whole | {"distributedInfo": {"backend": "gloo", "rank": 0, "world_size": 2}}
@@ -97,6 +97,19 @@ def test_collectives_of_the_host_belong_to_communication_and_not_to_python(tmp_p
     assert (collectives(recording).value, costliest_collective(recording).text) == (1, "gloo:all_reduce")
     assert hidden_collectives(recording).value == pytest.approx(0.4)
     assert "slow_backend" not in [finding.cause for finding in report.findings]  # on the CPU it is the right one
+
+
+@pytest.mark.parametrize(("lasts_ms", "share"), [(0.2, 0.1), (0.5, 0.0)])
+def test_a_short_wait_for_a_collective_is_no_dispatching(tmp_path, lasts_ms, share):
+    """Gradients that were reduced one by one: 122 waits of less than half a millisecond were launch overhead.
+
+    If the collective goes on after the pause, the training did not wait for it."""
+    drawing = """
+        step    aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb
+        op      ######...#########..######...#########..
+    """
+    recording, _ = read(tmp_path, with_gloo(drawing, (0.65, 2.65), lasts_ms, unit_us=100))
+    assert recording.account.share("communication") == pytest.approx(share)
 
 
 IN_ONE_EXCHANGE = """
