@@ -1,4 +1,5 @@
-"""Exchanges of gradients that DistributedDataParallel repeats for each portion of a batch.
+"""Exchanges of gradients: those that DistributedDataParallel repeats for each portion of a batch, and the largest share
+of the time that better exchanges can save on a CPU.
 
 With gradient accumulation, a batch is divided into portions, and their gradients are added. One exchange per optimizer
 step is enough: it has the gradients of all portions (pytorch docs, DistributedDataParallel.no_sync).
@@ -8,11 +9,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tb_bottleneck.attribution.cpu_attribution import FREES_GRADIENTS
+from tb_bottleneck.attribution.cpu_attribution import FREES_GRADIENTS, undisturbed_share, work_by_regime
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
+from tb_bottleneck.base.intervals import Spans, merge, subtract, union
 from tb_bottleneck.base.measure import Measure, Missing, Record
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.trace.collectives import (
     DATA_PARALLEL_FORWARD,
     NO_COLLECTIVE,
@@ -71,6 +74,31 @@ def repeated_exchanges(recording: Recording, issued: Ints, kind: Ints) -> Bools:
         for number in own[:-needed].tolist() if needed else ():
             repeated[rows_of[number]] = sorted(kind[rows_of[number]].tolist()) == last
     return repeated
+
+
+def exchange_limit(recording: Recording) -> Measure | Missing:
+    """Largest share of the window that better exchanges can save in a run on the CPU.
+
+    Three times can be saved: the exposed collectives, their calls, and the time that other operators lose because the
+    threads of the backend and of the other ranks use the same cores (undisturbed_share). A call lasts from the end of
+    the operator before it to the start of the operator after it. Collectives that a backward pass starts have no calls.
+    """
+    if recording.on_device:
+        return Missing("the operators run on a device")
+    operators, events, steps = recording.main_operators, recording.trace.events, recording.steps
+    start, end = events.start[operators.rows], events.end[operators.rows]
+    by_regime = work_by_regime(recording.trace, operators.rows)
+    exchanging = by_regime.get(Regime.COMMUNICATION, np.zeros(len(start), np.bool_))
+    exchanges = union(start[exchanging], end[exchanging])
+    window = Spans(np.array([steps.begin]), np.array([steps.end]))
+    pauses = subtract(window, subtract(union(start[~exchanging], end[~exchanging]), exchanges))
+    is_call = exchanges.covered(pauses.starts, pauses.ends) > 0
+    calls = Spans(pauses.starts[is_call], pauses.ends[is_call])
+    saved = merge(recording.owned_spans.of(Regime.COMMUNICATION), calls).total()
+    computing = recording.account.window - pauses.total()
+    lost = (1 - undisturbed_share(recording.trace, operators)) * computing
+    share = min((saved + lost) / recording.account.window, 1.0)
+    return Measure(share, "share", "window", len(collectives_of(recording)))
 
 
 class _Portions(Record, frozen=True, eq=False):

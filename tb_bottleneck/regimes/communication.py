@@ -12,9 +12,9 @@ half of the rate of the device's own PCIe slot: no link within one machine is sl
 
 from dataclasses import replace
 
-from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.base.measure import Measure, known_value
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.measures.gradient_exchanges import exchanged_portions
+from tb_bottleneck.measures.gradient_exchanges import exchange_limit, exchanged_portions
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import (
@@ -82,14 +82,13 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         causes.append(Cause("small_messages", share, sizes))
     portions = _portions(measures)
     if portions > 1:  # the others remain for the one exchange that is needed
-        # On a CPU run, exchanges also slow the operators of other ranks, so their share is no bound.
+        # On a CPU run, the gain is estimated: measured ones exceeded this share.
         shown = (exchanged_portions, hidden_collectives, *sizes)
         synced = Cause("synced_portions", share * (1 - 1 / portions), shown, bounded=measures.on_device)
         causes = [synced, *(replace(cause, cost_share=cause.cost_share / portions) for cause in causes)]
     named = tuple(causes) or (Cause(_by_kind(measures), share, evidence),)
-    # On a CPU run, collectives beside the operators take cores from them, so more than the exposed time is lost.
-    beside = not measures.on_device and measures.value(hidden_collectives, otherwise=0.0) >= HIDDEN
-    return tuple(replace(cause, bounded=False) for cause in named) if beside else named
+    # On a CPU run, the calls of collectives and the threads of the backend take time from the operators, too.
+    return tuple(replace(cause, most=known_value(measures(exchange_limit))) for cause in named)
 
 
 def _by_kind(measures: Measures[Recording]) -> str:

@@ -10,7 +10,7 @@ from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.jobs.summary.encoding import decode, encode
 from tb_bottleneck.jobs.summary.extract import summary_of
-from tb_bottleneck.measures.gradient_exchanges import exchanged_portions
+from tb_bottleneck.measures.gradient_exchanges import exchange_limit, exchanged_portions
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -39,6 +39,10 @@ def accumulated(tmp_path, exchanging, *, updates=1, wrapped=True, name="gloo:all
         rows += [zero | {"ts": begins[at] + 9_800} for at in forgets]
         last = begins[-1] + 9_600
         rows += [ROW | {"name": "Optimizer.step#SGD.step", "ts": last + 50 * at, "dur": 40} for at in range(updates)]
+    return read(tmp_path, whole)
+
+
+def read(tmp_path, whole):
     path = tmp_path / "t.pt.trace.json"
     path.write_text(json.dumps(whole | {"deviceProperties": []}))
     trace = load(str(path))
@@ -96,3 +100,21 @@ def test_one_exchange_in_the_place_of_all_is_the_first_advice_about_exchanges(tm
     assert leading.cost_share == pytest.approx(0.4 * 3 / 4, abs=0.02)
     assert leading.speedup.basis == "estimate"
     assert leading.speedup.low < 1 / (1 - leading.cost_share) < leading.speedup.expected
+
+
+@pytest.mark.parametrize(("shapes", "lost"), [([], 0.0), ([[8, 8]], 1 - 4.5 / 5.5)])
+def test_better_exchanges_save_their_calls_and_what_operators_lose_to_them(tmp_path, shapes, lost):
+    """Each step calls an exchange from 3 to 8 ms. With shapes, it is known that one operator takes 2 ms and then 3."""
+    drawing = f"""
+        step {"".join(letter * 10 for letter in "abc")}
+        op   {"xxx.....yy" * 3}
+    """
+    whole = drawn(drawing, 1000) | {"distributedInfo": {"backend": "gloo", "rank": 0, "world_size": 2}}
+    rows = whole["traceEvents"]
+    for event in rows:
+        event |= {"args": SHAPE | {"Input Dims": shapes}} if shapes and event["cat"] == "cpu_op" else {}
+    call = ROW | {"cat": "cpu_op", "name": "c10d::allreduce_", "dur": 500}
+    gloo = ROW | {"name": "gloo:all_reduce", "tid": 777, "dur": 3_000}
+    rows += [call | {"ts": step * 10_000 + 4_000} for step in range(3)]
+    rows += [gloo | {"ts": step * 10_000 + 4_500} for step in range(3)]
+    assert exchange_limit(read(tmp_path, whole)[0]).value == pytest.approx(0.5 + lost * 0.5)
