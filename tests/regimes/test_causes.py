@@ -199,13 +199,12 @@ def test_the_measures_name_the_cause(regime, values, named, on_device):
     assert [cause.name for cause in judgement.causes] == named
 
 
-@pytest.mark.parametrize(
-    ("on_device", "hidden", "bounded"), [(True, 0.5, True), (False, 0.5, False), (False, 0.1, True)]
-)
-def test_exposed_time_is_no_bound_where_collectives_take_cores_from_operators(on_device, hidden, bounded):
-    values = {"message_size": 2e4, "collectives": 60.0, "hidden_collectives": hidden}
-    [cause] = judged("communication", values, on_device).causes
-    assert (cause.name, cause.bounded) == ("small_messages", bounded)
+@pytest.mark.parametrize("most", [0.7, None])
+def test_collectives_cost_at_most_their_calls_and_what_operators_lose_to_them(most):
+    values = {"message_size": 2e4, "collectives": 60.0, "hidden_collectives": 0.5}
+    values |= {} if most is None else {"exchange_limit": most}
+    [cause] = judged("communication", values, on_device=most is None).causes
+    assert (cause.name, cause.bounded, cause.most) == ("small_messages", True, most)
 
 
 @pytest.mark.parametrize("on_device", [True, False])
