@@ -25,24 +25,27 @@ class Bounds:
     """Limits for reading a file, in bytes; `malformed` and `events` are numbers of events. Tests use smaller limits."""
 
     block: int = 1 << 18
-    """Plain bytes that are decoded at once. Their events stay in the CPU caches while columns are built. Measured on
-    traces of 222 and 501 MB: a quarter or four times as much is a sixth to a half slower."""
+    """Plain bytes that are decoded at once. The events of a block stay in the CPU caches while columns are built.
+    Measured on traces of 222 and 501 MB: with a block a quarter or four times as large, reading is a sixth to a half
+    slower."""
 
     inflated: int = 16 << 30
     """Size of the uncompressed file. The largest trace that users report is 10 GB (pytorch/kineto#622)."""
 
     header: int = 16 << 20
-    """Text before or after the events. With a few thousand processes and devices it has a few megabytes."""
+    """Text before or after the list of events. With a few thousand processes and devices, this text has a few
+    megabytes."""
 
     event: int = 16 << 20
-    """One event with name and arguments; a thousand times the largest known. A larger event is skipped and counted."""
+    """One event with its name and arguments. The limit is a thousand times the size of the largest known event. A
+    larger event is skipped and counted."""
 
     malformed: int = 100_000
-    """Events that cannot be read. Each takes 20 times as long as a valid event. A file is refused if it has more
-    unreadable events than this limit and than valid events."""
+    """Events that cannot be read. Each takes 20 times as long as a valid event. A file is refused if the number of its
+    unreadable events exceeds both this limit and the number of its valid events."""
 
     events: int = 40_000_000
-    """All events of a file: 4 GB of columns at about 100 bytes per event."""
+    """All events of a file. Their columns have 4 GB, at about 100 bytes per event."""
 
 
 BOUNDS = Bounds()
@@ -53,14 +56,16 @@ LIST_FORM = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[")
 EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 BOUNDARY = re.compile(rb"\}\s*,\s*(?=\{\s*" + FIRST_KEYS.encode() + rb")")
 END_AFTER_EVENT = re.compile(rb"\}\s*\]\s*\}?\s*\Z")
-# The last boundary of a block is first searched in this many bytes at its end.
+# The last boundary between two events of a block is first searched in this many bytes at the end of the block.
 _END_OF_BLOCK = 1 << 12
-# Bytes that are searched again with the next block: a boundary with its white space may cross both.
+# Bytes at the end of a block that are searched again with the next block: a boundary may extend over both blocks.
 OVERLAP = 1 << 10
 
 
 def may_be_json(head: bytes) -> bool:
-    """Returns True if the first bytes can start an object, after an optional byte order mark and white space."""
+    """Returns True if `head`, the first bytes of a file, can be the start of a JSON object.
+
+    A byte order mark and white space may come before the object."""
     start = head[:OVERLAP].removeprefix(_BYTE_ORDER_MARK).lstrip()
     return start.startswith(b"{") or (len(head) < OVERLAP and _BYTE_ORDER_MARK.startswith(start))
 
@@ -82,9 +87,9 @@ zlib: Any = _zlib  # both have the same interface but different types
 
 GZIP_MAGIC = b"\x1f\x8b"
 _MAGIC_BYTES = 4
-# A compressed file is read in smaller blocks, by this factor: traces compress about 15 times.
+# The blocks read from a compressed file are smaller by this factor, because traces compress about 15 times.
 _ZIPPED_PART = 4
-# torch writes a `.gz` in storage without pauses; a file that did not change for this long is complete.
+# torch writes a `.gz` file to storage without pauses. A file that did not change for this long is complete.
 SETTLED_S = 5.0
 
 
@@ -93,9 +98,11 @@ class Blocks:
     and, afterwards, how the file ended.
 
     The format is recognised by the magic number in the file, not by the file name. Several gzip members in a row are
-    one stream (RFC 1952 §2.2); other data after the last member are ignored, as gzip does. If a member ends early, its
-    content is yielded and `truncated` is set to a description. `bytes_read` and `bytes_total` count the bytes in the
-    file, `inflated` the plain bytes."""
+    one stream (RFC 1952 §2.2); other data after the last member are ignored, as gzip does. If a compressed stream ends
+    early or is damaged, the content before that place is yielded, and `truncated` is set to a description; else
+    `truncated` is empty. `bytes_read` and `bytes_total` count the bytes in the file, `inflated` counts the plain bytes.
+
+    `clock` returns the time in s since 1970, and `stat` the status of the open file."""
 
     def __init__(
         self,
@@ -116,7 +123,7 @@ class Blocks:
         self._stat = stat or partial(storage.status, path)
         self._written_s_ago = float("inf")
         self._grew = False
-        self._closed = False  # the compressed stream has its end, or is damaged before it
+        self._closed = False  # True if the compressed stream is complete, or is damaged before its end
 
     def __iter__(self) -> Iterator[bytes]:
         """Yields blocks of at most `bounds.block` plain bytes. Raises NotFound, Unreadable, Inaccessible, TooLarge."""
@@ -133,7 +140,7 @@ class Blocks:
                 finally:
                     after = self._stat(file)
                     self._grew = (after.size, after.tag) != (before.size, before.tag)
-                    # A clock behind the file server's gives negative ages; they mean a recent write too.
+                    # If this clock is behind the file server's, the age is negative: this also means a recent write.
                     self._written_s_ago = abs(self._clock() - after.mtime_ns / NS_PER_S)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise NotFound("No such file (any more).") from error
@@ -145,8 +152,9 @@ class Blocks:
     def refuse_growing(self) -> None:
         """Raises StillGrowing if the missing end of the file may still be written.
 
-        Call this method after the iteration. Nothing is written after the end of a compressed stream or after damage:
-        such a file is broken, unless the file changed while it was read."""
+        Call this method after the iteration, if the content is incomplete. The end may still be written if the file
+        changed while it was read, or if the last change was less than SETTLED_S seconds ago. In the second case, a
+        compressed file with a complete or damaged stream is an exception: nothing will be added to such a file."""
         if self._grew:
             raise StillGrowing("It grew while it was read: read it again later.")
         if self._written_s_ago < SETTLED_S and not self._closed:

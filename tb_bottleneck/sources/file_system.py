@@ -3,8 +3,9 @@
 A storage returns the status of a path, opens a file, and walks over the files below a directory.
 
 torch.profiler names a trace HOST_PROCESS.TIME.pt.trace.json by default (torch/profiler/profiler.py,
-tensorboard_trace_handler). Reports are shared, and names of hosts are private. They are replaced by a short hash, the
-same in all recordings of a host, so that a slow host can still be distinguished from the others.
+tensorboard_trace_handler). Reports are shared, and names of hosts are private. Therefore the name of a host is replaced
+by a short hash. The hash is the same in all recordings of the host, so that a slow host can still be distinguished from
+the others.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ SHOW_VARIABLE = "TB_BOTTLENECK_SHOW_HOSTS"
 """Environment variable: with `1`, the tab shows the names of hosts."""
 
 _DEFAULT_NAME = re.compile(r"(?P<host>.+)(?P<rest>_\d+\.[12]\d{12}(?:\d{6})?\.pt\.trace\.json(?:\.gz)?)")
-_OWN_NAME = re.compile(r"rank\d+|host-[0-9a-f]{6}")  # of the monitor's traces, and of a name that is hidden already
+_OWN_NAME = re.compile(r"rank\d+|host-[0-9a-f]{6}")  # no host: a trace of the monitor, or a name that is a hash already
 _SALT = b"tb_bottleneck host:"
 
 
@@ -75,7 +76,8 @@ class FileSystem(Protocol):
         """Opens the file `path` for reading."""
 
     def walk(self, top: str, problems: list[str]) -> Iterator[FoundFile]:
-        """Yields the files below the directory `top`. Adds a sentence to `problems` for each path that is skipped."""
+        """Yields the files below the directory `top`. Adds sentences to `problems` about directories that cannot be
+        read and about paths that are skipped for safety."""
 
 
 def display_name(name: str) -> str:
@@ -95,7 +97,8 @@ class Local:
 
     def __init__(self) -> None:
         self.opens_links = True
-        """Set to False in a process that opens only files of a scan, which have no links in their path."""
+        """If True, `open` follows symbolic links. Set to False in a process that opens only files that a scan found:
+        their paths have no links."""
 
     def absolute(self, path: str) -> str:
         """Returns the absolute path with `~` expanded and symbolic links resolved."""
@@ -112,7 +115,7 @@ class Local:
     def files_in(self, directory: str, is_wanted: Callable[[str], object]) -> list[str]:
         """Returns the paths of the regular files in `directory` whose names pass `is_wanted`, newest first.
 
-        Links are left out. Empty if the directory cannot be listed.
+        Symbolic links are left out. The list is empty if the directory cannot be listed.
         """
         try:
             with os.scandir(directory) as listing:
@@ -166,8 +169,10 @@ def _shown(link: str) -> str:
 
 
 def _entries(directory: str, visited: set[tuple[int, int]], problems: list[str]) -> list["os.DirEntry[str]"]:
-    """Returns the entries of a directory; empty if it was visited before, or cannot be read. Adds the directory to
-    `visited`, and a sentence to `problems` if it cannot be read."""
+    """Returns the entries of `directory`; an empty list if the directory was visited before or cannot be read.
+
+    Adds the device and inode numbers of the directory to `visited`. Adds a sentence to `problems` if the directory
+    exists but cannot be read."""
     try:
         status = os.stat(directory)
         if (status.st_dev, status.st_ino) in visited:

@@ -34,8 +34,9 @@ class Call:
     """One call of a collective.
 
     `sequence` counts the collectives of the process group `group`; the parts of a coalesced collective share a number.
-    `inputs` and `outputs` are shapes of tensors. `state` is scheduled, started or completed. `place` is FILE:LINE of
-    the innermost frame outside torch, or of the innermost frame if all are in torch; empty without frames.
+    `name` is torch's name of the call. `inputs` and `outputs` are shapes of tensors. `types` has the data types of the
+    inputs, a space, and those of the outputs. `state` is scheduled, started or completed. `place` is FILE:LINE of the
+    innermost frame outside torch, or of the innermost frame if all are in torch; empty if no frames were recorded.
     """
 
     group: str
@@ -50,8 +51,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Dump:
-    """The recorded calls of one rank, in the order of the file. `groups` maps the name of a process group to its
-    ranks."""
+    """The recorded calls of one rank, in the order of the file.
+
+    `groups` maps the name of a process group to its ranks. `modified_ns` is the time of the last change of the file, in
+    ns since 1970."""
 
     rank: int
     calls: tuple[Call, ...]
@@ -99,9 +102,10 @@ def _plain(data: bytes) -> Any:
 
 
 class _Everything:
-    """A consumer that takes no records while a pickle is read, so that `load` returns the whole value of the pickle."""
+    """A Consumer and FastRecords (plain_pickle.py) that leave all records to the unpickler. The method `load` of the
+    unpickler then returns the whole value of the pickle."""
 
-    path = "\0"
+    path = "\0"  # no key in a dump is equal to this text
 
     def take(self, path: str, group: int, items: list[Any]) -> list[Any]:
         return items

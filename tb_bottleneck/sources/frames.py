@@ -1,5 +1,6 @@
-"""Inflates zstd and lz4 with optional packages. A file may have several frames in a row (RFC 8878, lz4 frame format).
+"""Inflates zstd and lz4 with optional packages.
 
+A file may have several frames in a row. A frame is a complete compressed stream (RFC 8878, lz4 frame format).
 Both formats are recognised by their magic number, not by the file name.
 """
 
@@ -12,14 +13,19 @@ from tb_bottleneck.base.errors import Unreadable
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 LZ4_MAGIC = b"\x04\x22\x4d\x18"
 
-# zstandard inflates all that it is given. 4 bytes can become 128 KiB (RFC 8878 §3.1.1.2), so this becomes 16 MiB.
+# zstandard inflates all bytes that one call passes. 4 bytes can become 128 KiB (RFC 8878 §3.1.1.2), so a piece of this
+# many bytes can become 16 MiB.
 _ZSTD_PIECE = 512
-# The decoder of a frame that demands more memory than this refuses it: zstd's own limit for files from the net.
+# A frame that needs more bytes of memory than this is refused. The value is zstd's own limit for files from the net.
 _ZSTD_WINDOW = 1 << 27
 
 
 class Frames:
-    """Inflates one zstd or lz4 file. Afterwards, `complete` is True if the file ended at the end of a frame."""
+    """Inflates one zstd or lz4 file. Afterwards, `complete` is True if the file ended at the end of a frame.
+
+    `name` is the name of the format. `start` returns a new decoder for a frame; the decoder raises `error` if the data
+    are damaged. Each call of the decoder gets at most `piece` compressed bytes, and returns at most `limit` plain bytes
+    (0: no limit)."""
 
     def __init__(self, name: str, start: Callable[[], Any], error: type[Exception], piece: int, limit: int) -> None:
         self.name = name
@@ -49,7 +55,8 @@ class Frames:
                 self.complete = inflater is not None and inflater.eof
 
     def first(self, data: bytes, count: int) -> bytes:
-        """Returns at most `count` plain bytes from `data`, the beginning of a file."""
+        """Returns at most `count` plain bytes from `data`, the beginning of a file. Returns fewer bytes if `data` has
+        no more, or is damaged."""
         head = b""
         parts = self.inflate([data])
         with suppress(ValueError):

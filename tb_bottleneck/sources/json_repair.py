@@ -11,23 +11,24 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-# A thousand times the usual event; a larger one is not repaired.
+# In characters: a thousand times the length of a usual event. A longer text is not repaired.
 MAX_REPAIRED = 1 << 20
 
-# An unterminated string extends to the end of the text: retried at each quote, it would take quadratic time.
+# An unterminated string matches up to the end of the text. Otherwise the pattern would be tried again at each later
+# quote, which takes quadratic time.
 _TOKEN = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))|([^\s"{}\[\],:]+)|:(?=\s*[,}\]])|,(?=\s*[}\]])', re.DOTALL)
 _WORDS = frozenset({"true", "false", "null", "NaN", "Infinity", "-Infinity"})
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _STRAY_BACKSLASH = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)')
 _MARK = re.compile(r'\\.|["{}\[\]:,]', re.DOTALL)
-# What must follow a quote that ends a key, a value of an object, an item of an array.
+# What must follow a quote that ends a key, a value of an object or an item of an array.
 _CLOSES = {
     "key": re.compile(r"\s*:"),
     "value": re.compile(r'\s*(?:\}|,\s*"\w[^"]*"\s*:)'),
     "item": re.compile(r'\s*(?:\]|,\s*["{\[\w-])'),
 }
 
-# float64 represents decimal numbers of up to 15 digits exactly enough; longer ones (absolute times) stay text.
+# A decimal number with up to 15 digits keeps all its digits in float64. Longer numbers (absolute times) stay text.
 _SAFE_DIGITS = 15
 
 
@@ -36,13 +37,15 @@ def _float(text: str) -> float | str:
 
 
 DECODER = json.JSONDecoder(strict=False, parse_float=_float)
-"""Accepts control characters, NaN and Infinity; keeps fractions that float64 cannot represent as text."""
+"""Accepts control characters, NaN and Infinity. A fraction that has too many digits for float64 is returned as text."""
 METADATA_DECODER = json.JSONDecoder(strict=False)
 """The decoder for the keys next to the events: like DECODER, but all fractions become floats."""
 
 
 def repaired(text: str, decoder: json.JSONDecoder = DECODER) -> dict[str, Any] | None:
-    """Returns the object in `text`, which contains a single JSON object, or None if no repair makes `text` valid."""
+    """Returns the object in `text`, which contains a single JSON object.
+
+    Returns None if no repair makes `text` valid, or if `text` is longer than MAX_REPAIRED."""
     if len(text) > MAX_REPAIRED:
         return None
     for attempt in _attempts(text):
@@ -55,8 +58,9 @@ def repaired(text: str, decoder: json.JSONDecoder = DECODER) -> dict[str, Any] |
 
 
 def _attempts(text: str) -> Iterator[str]:
-    """Yields variants of `text` with more and more repairs. Values are repaired last, because parts of strings with
-    stray quotes look like values."""
+    """Yields variants of `text` with more and more repairs: of values, then also of backslashes, then also of quotes.
+
+    In each variant, values are repaired last, because parts of strings with stray quotes look like values."""
     yield _values(text)
     escaped = _backslashes(text)
     if escaped != text:
@@ -99,9 +103,10 @@ def _backslashes(text: str) -> str:
 
 
 def _quotes(text: str) -> str:
-    """Escapes the quotes inside strings. A quote ends its string only if JSON goes on after it as after a string.
+    """Escapes the quotes inside strings. A quote ends its string only if the text after the quote matches _CLOSES.
 
-    That also holds for a quote after a backslash, as in `"C:\\dir\\"`: the backslash is then escaped in its place.
+    This rule also applies to a quote after a backslash, as in `"C:\\dir\\"`. If such a quote ends the string, the
+    backslash is escaped instead of the quote.
     """
     parts: list[str] = []
     open_brackets: list[str] = []
@@ -121,8 +126,9 @@ def _quotes(text: str) -> str:
 
 
 def _position_after(mark: str, open_brackets: list[str]) -> str:
-    """Returns the kind of string that may follow `mark`, a structural character of JSON. Updates the stack
-    `open_brackets`."""
+    """Returns the kind of string that may follow `mark`, a structural character of JSON: "key", "value" or "item".
+
+    Updates `open_brackets`, the stack of the brackets that are not closed yet."""
     if mark in "{[":
         open_brackets.append(mark)
     elif mark in "}]" and open_brackets:

@@ -43,7 +43,7 @@ from tb_bottleneck.sources.trace_event import (
 Progress = Callable[[int, int], None]
 Batch = list[Event] | list[ExactEvent] | Scanned
 
-# One event in this many is checked for the format of its time; checking all took 4 % of reading.
+# One event in this many is checked for the format of its time. Checking all events took 4 % of the time of reading.
 _CHECK_EVERY = 16
 
 # Text that ends in the middle of an event is read again when it is this many times as long.
@@ -53,8 +53,10 @@ _LOOKAHEAD = 1 << 16
 
 
 class KinetoReader:
-    """Reads one trace file in one pass. After one iteration of `batches()`, `header`, `lost` and `truncated` are
-    complete."""
+    """Reads one trace file in one pass. Iterate over `batches()` once.
+
+    After the iteration, `header` has the top-level keys, `lost` has the number of lost events by reason, and
+    `truncated` describes why the end of the file is missing; it is empty for a complete file."""
 
     def __init__(
         self,
@@ -63,8 +65,8 @@ class KinetoReader:
         bounds: Bounds = BOUNDS,
         categories: Callable[[], Categories] | None = None,
     ) -> None:
-        """`progress` is called with the bytes read so far and in total. With `categories`, the native scanner is used
-        if it is installed."""
+        """`progress` is called with the bytes read so far and the bytes in total. `categories` returns the argument of
+        this name for `native.scanner.scan`. If it is given, the native scanner is used where it is installed."""
         self.lost: Counter[str] = Counter()
         self.truncated = ""
         self._blocks = Blocks(path, bounds)
@@ -144,7 +146,9 @@ class KinetoReader:
             self._progress(self._blocks.bytes_read, self._blocks.bytes_total)
 
     def _find_events(self, blocks: Iterator[bytes]) -> bytes:
-        """Stores the text before the list of events, and returns the rest of the block in which this list starts."""
+        """Stores the text before the list of events. Returns the rest of the block in which the list starts.
+
+        Raises NotATrace if there is no such list, and StillGrowing if the list may still be written."""
         head = b""
         for block in blocks:
             self._report_progress()
@@ -163,8 +167,8 @@ class KinetoReader:
         raise NotATrace(what_it_is(self._blocks.path, head))
 
     def _events_with(self, block: bytes) -> Batch:
-        """Returns the events that end in `block`, up to its last boundary between events. The rest is kept until the
-        next block."""
+        """Returns the events that end in `block`, up to the last boundary between two events. The rest of the block is
+        kept in `pending` until the next block."""
         waits = self._waits(block)
         if text := self.cut(block):
             return self._events_before(text, block)
@@ -178,8 +182,8 @@ class KinetoReader:
         return self._events_of_large() if len(data) > self._bounds.event else []
 
     def cut(self, block: bytes) -> bytes | None:
-        """Returns the kept text and `block`, up to its last boundary between events, as a JSON list; None if there is
-        no boundary."""
+        """Returns the kept text and `block`, up to the last boundary between two events in `block`, as a JSON list.
+        Returns None if `block` has no boundary."""
         return None if self._skipping or self._waits(block) else self._cut(block, 0)
 
     def _waits(self, block: bytes) -> bool:
@@ -197,7 +201,8 @@ class KinetoReader:
 
     def _events_before(self, text: bytes, block: bytes) -> Batch:
         events = self._events_of(text)
-        # An unclosed list with objects like events: reading it again with each block would take quadratic time.
+        # The kept text can be an unclosed list of objects that look like events. Reading this text again with each
+        # block would take quadratic time.
         self._retry_from = _RETRY_GROWTH * len(self.pending) if len(self.pending) > len(block) else 0
         return events
 
@@ -224,8 +229,8 @@ class KinetoReader:
         return taken.events
 
     def _events_of_large(self) -> Batch:
-        """Decodes kept text that is larger than an event may be. This text is either the end of the list and a large
-        tail, or an event that is too large and is skipped."""
+        """Decodes kept text that is larger than an event may be. This text is either the end of the list of events with
+        a large text after it, or an event that is too large and is skipped."""
         text, self.pending, self._retry_from = self.pending, b"", 0
         events = self._lenient_events(text, b"")
         if len(self.pending) > self._bounds.event:
@@ -267,7 +272,7 @@ def _is_complete(head: bytes) -> bool:
 
 
 def _text(data: bytes) -> str:
-    """Decodes any bytes to text, so that `_bytes` can restore them."""
+    """Decodes any bytes to text. `_bytes` restores the bytes from the text."""
     return data.decode("utf-8", "surrogateescape")
 
 
@@ -278,7 +283,7 @@ def _bytes(text: str) -> bytes:
 def _too_fine_for_floats(events: list[Event]) -> bool:
     """Returns True if float64 rounds the fraction of a time, which happens with absolute Unix times.
 
-    A recording has one clock, so a sample of the events is enough.
+    A recording has one clock, so all times have the same format, and a sample of the events is enough.
     """
     sample = events[::_CHECK_EVERY] if len(events) > _CHECK_EVERY**2 else events
     times = [event.ts for event in sample if type(event.ts) is float]

@@ -14,7 +14,7 @@ from tb_bottleneck.base.measure import Record
 from tb_bottleneck.sources.json_repair import DECODER, repaired
 from tb_bottleneck.sources.trace_event import RAW_ARGUMENTS, Event
 
-# Every top-level key of the Trace Event Format: an event starts with one of them.
+# Every key that an event may have in the Trace Event Format: an event starts with one of these keys.
 FIRST_KEYS = (
     r'"(?:ph|cat|name|pid|tid|ts|dur|args|id2?|bp|s|sf|stack|esf|estack|tts|tdur|cname|scope|bind_id|flow_in|flow_out|v)"'
     r"\s*:"
@@ -25,12 +25,12 @@ _NEXT_EVENT = re.compile(r"\{\s*" + FIRST_KEYS)
 _SEPARATORS = re.compile(r"[\s,]*")
 _END_OF_LIST = re.compile(r'\]\s*(?:,\s*"|\}|\Z)')
 _PHASE = re.compile(r'"ph"\s*:')
-# The decoder gets a window of this many characters, then eight times as many, and so on: its error messages count the
-# lines before the error, which would take quadratic time on a long text of broken events.
+# The decoder gets a window of this many characters, then eight times as many, and so on. The reason is that the
+# decoder's error messages count the lines before the error, which takes quadratic time on a long text of broken events.
 _WINDOW = 1 << 12
-# An error this close to the end of the window may be caused by the cut: half a literal, half an escape.
+# An error this close to the end of the window may come from the cut, which can leave half a literal or half an escape.
 _LONGEST_TOKEN = 16
-# A whitespace run between a brace and the next event is shorter than this.
+# The white space between a brace and the next event is shorter than this.
 _LOOKBACK = 256
 
 
@@ -44,7 +44,8 @@ class LenientResult(Record, frozen=True):
 
 
 class _Broken(Exception):
-    """Raised if the text is not JSON from the index `at` on. `early` is True if more text could make it valid."""
+    """Raised if the text is not JSON from the index `at` on. `early` is True if more text after its end could make the
+    text valid."""
 
     def __init__(self, at: int, early: bool) -> None:
         super().__init__()
@@ -69,7 +70,7 @@ class LenientReader:
 
     def _read(self, text: str, following: str, final: bool) -> LenientResult:
         events: list[Event] = []
-        # A "]" before another event is not the end of the list, but a rest of a broken event.
+        # If another event follows, a "]" is a part of a broken event and not the end of the list.
         may_end = not _PHASE.search(following)
         at = 0
         while True:
@@ -126,8 +127,8 @@ class LenientReader:
             size *= 8
 
     def _event(self, raw: object) -> Event | None:
-        """Returns `raw`, a decoded JSON value, as an event. If only the arguments are malformed, the event has none.
-        None if `raw` is no event."""
+        """Returns `raw`, a decoded JSON value, as an event; None if `raw` is no event. If only the arguments are
+        malformed, returns the event without arguments. Counts the loss in both cases."""
         event = _converted(raw)
         if event is None and isinstance(raw, dict):
             event = _converted({**raw, "args": None})
@@ -156,12 +157,13 @@ def _with_raw(args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_plain_keys(raw: dict[str, Any]) -> dict[str, Any]:
-    """Returns the items of `raw` with ASCII keys: msgspec fails on keys that were not UTF-8."""
+    """Returns those items of `raw` whose keys are ASCII, because msgspec fails on keys that were not UTF-8."""
     return {key: value for key, value in raw.items() if key.isascii()}
 
 
 def _last_brace(text: str, begin: int, error: int) -> re.Match[str] | None:
-    """Returns the match of the brace that closes the event starting at `begin`; None if there is none. The text before
-    `error` was read without an error."""
+    """Returns the match of the brace that closes the event at the index `begin`; None if there is no such brace.
+
+    `error` is the index of the decoder's error: the text before it was read without an error."""
     matches = _LAST_BRACE.finditer(text, max(begin, error - _LOOKBACK))
     return next((match for match in matches if match.end() + len(match[1]) >= error), None)

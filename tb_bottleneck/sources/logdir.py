@@ -3,9 +3,8 @@
 A run is a directory, named relative to the logdir ("." for the logdir itself), as in TensorBoard. Files named by
 torch.profiler (`*.pt.trace.json`, plain or with the ending gz, zst or lz4) are recordings by their name. Other JSON
 files, which `export_chrome_trace("trace.json")` writes, and native traces of Perfetto (`*.pftrace`) are recordings if
-their first bytes look like a trace.
-Event files are recordings if they contain the monitor's telemetry. Pickles and JSON files are recordings if their first
-bytes look like a snapshot of an allocator.
+their first bytes look like a trace. Event files are recordings if they contain the monitor's telemetry. Pickles and
+JSON files are recordings if their first bytes look like a snapshot of an allocator.
 """
 
 import os
@@ -43,13 +42,14 @@ Natural = tuple[tuple[str, int], ...]
 
 
 class RecordingFile(Record, frozen=True, gc=False):
-    """One trace, event file or snapshot at the time of the scan. After a change, the file is another RecordingFile.
+    """One trace, event file or snapshot at the time of the scan. After a change of the file, the next scan returns a
+    different RecordingFile for it.
 
-    The garbage collector ignores these objects (gc=False), which refer to text and numbers only: a full collection over
-    the thousands of one scan would stop the server for a tenth of a second.
+    The garbage collector ignores these objects (gc=False), which refer only to text and numbers. A full collection over
+    the thousands of objects of one scan would stop the server for a tenth of a second.
 
     `run` and `source` are for display and always valid Unicode; `source` is the file's name with the host's name
-    replaced (`without_host`). `path` is for opening: absolute, without links.
+    replaced (`without_host`). `path` is for opening the file: an absolute path without symbolic links, or a URL.
     """
 
     path: str
@@ -61,7 +61,7 @@ class RecordingFile(Record, frozen=True, gc=False):
     is_snapshot: bool = False  # True for a snapshot of an allocator
 
     def __hash__(self) -> int:
-        return hash(self.path)  # a server looks up thousands per request, and a text keeps its hash
+        return hash(self.path)  # a server looks up thousands of recordings per request, and a str caches its hash
 
     @property
     def is_telemetry(self) -> bool:
@@ -81,9 +81,11 @@ class RecordingFile(Record, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class Listing:
-    """The result of a scan of a logdir: recordings in natural order of run, then source; problems as sentences.
+    """The result of a scan of a logdir.
 
-    `saved_jobs` are the saved reports of jobs; the `run` of each is the run of the ranks' traces."""
+    `recordings` are in natural order (`natural`) of the run, then of the source. `problems` has one sentence for each
+    problem. `saved_jobs` are the saved reports of jobs; the `run` of each is the run of the traces of the job's
+    ranks."""
 
     recordings: tuple[RecordingFile, ...]
     problems: tuple[str, ...]
@@ -98,7 +100,7 @@ class Root:
     name: str = ""
 
     def resolved(self) -> "Root":
-        """Returns the root with an absolute path; a URL is unchanged."""
+        """Returns this root with an absolute path. A URL stays unchanged."""
         return self if is_url(self.path) else Root(LOCAL.absolute(self.path), self.name)
 
 

@@ -1,6 +1,7 @@
 """Access to recordings on local disks and at URLs (s3://, gs://, memory://, ...) through one interface.
 
-No other module opens, lists or inspects a path that the user gave for recordings.
+Traces and snapshots are opened, listed and inspected only through this interface. Event files of the monitor and dumps
+of the Flight Recorder, which are supported only on local disks, are read without it.
 """
 
 import re
@@ -44,9 +45,10 @@ def status_of(path: str) -> Status:
 
 
 def first_bytes(path: str, count: int) -> bytes:
-    """Returns the first bytes of the inflated content, at most `count`; b"" if they cannot be inflated.
+    """Returns the first bytes of the inflated content of the file at `path`, at most `count`; b"" if the file cannot be
+    inflated.
 
-    Only the first `count` bytes of the file are read, so the result may be shorter than the content.
+    Only the first `count` bytes of the file are read, so the result may be shorter than `count` and the content.
 
     Raises:
         OSError: the file cannot be read.

@@ -1,7 +1,8 @@
 """Reads native traces of Perfetto (.pftrace), which torch 2.15 writes, as batches of events.
 
-The compiled part decodes the packets (native/perfetto.h). The start and the end of a host's slice may lie far apart in
-the file, so the times and the arguments of all events are in memory before the first batch.
+The compiled part of this package decodes the packets, the records of such a file (native/perfetto.h). Perfetto calls a
+named time interval a slice. The start and the end of a slice of the host may lie far apart in the file. Therefore the
+times and the arguments of all events are in memory before the first batch is returned.
 """
 
 from collections import Counter
@@ -17,23 +18,26 @@ if TYPE_CHECKING:
     from tb_bottleneck.sources.scan.results import Categories, Scanned
 
 MAX_BYTES = 2 << 30
-"""The events of a larger trace do not fit into the memory of a worker. As JSON, they would have about 6 GB."""
+"""Bytes of packets. The events of a larger trace do not fit into the memory of a worker. As JSON, a trace of this size
+would have about 6 GB."""
 
 MAX_TEXT = 16 << 30
-"""Bytes of names and arguments: the limit of a JSON file (blocks.py). A short file of packets can name one long string
-in each event."""
+"""Bytes of names and arguments of all events. The value is the limit of a JSON file (blocks.py). A small file of
+packets can exceed this limit, because many events can refer to the same long string."""
 
 BATCH_EVENTS, FEW_BATCHES = 5_000, 4
-"""Events that are scanned at once, about as many as in 1 MB of JSON; a few such batches need no threads."""
+"""Events that are scanned at once, about as many as in 1 MB of JSON; and the number of such batches up to which no
+threads are started."""
 
 TEXT_BYTES = 1 << 24
-"""A batch ends earlier when about so many bytes of names and arguments have been written."""
+"""A batch ends earlier if its names and arguments reach about this many bytes."""
 
 _PACKET = 0x0A
 """The first byte of each packet: field 1 of the message Trace, with a length."""
 
 _KNOWN = {(8, 0), (10, 0), (13, 0), (58, 0), *((number, 2) for number in (11, 12, 33, 59, 60))}
-"""Fields of packets that tell a trace of Perfetto from other files of protobuf messages: number and wire type."""
+"""Fields of packets that distinguish a trace of Perfetto from other files of protobuf messages. Each field is a pair of
+its number and its wire type."""
 
 _SEARCHED_PACKETS, _SEARCHED_FIELDS = 8, 64
 _MEMORY = "The trace has more events or longer names than fit into memory. Record fewer steps."
@@ -56,8 +60,8 @@ def is_perfetto(head: bytes) -> bool:
 
 
 def _fields(packet: bytes) -> set[tuple[int, int]] | None:
-    """Returns pairs (number, wire type) of the fields of the protobuf message `packet`, which may be cut off; None if
-    it is not a message."""
+    """Returns pairs (number, wire type) of the fields of the protobuf message `packet`, which may be cut off. Returns
+    None if `packet` is not a message."""
     found: set[tuple[int, int]] = set()
     at = 0
     while at < len(packet) and len(found) < _SEARCHED_FIELDS:
@@ -84,7 +88,10 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class PerfettoTrace:
-    """A trace whose events are in memory. `head` has the top-level keys as JSON, up to the beginning of the events."""
+    """A trace whose events are in memory.
+
+    `head` has the top-level keys as JSON, up to the beginning of the list of events. `is_whole` is True if the last
+    packet of the file is complete."""
 
     head: bytes
     is_whole: bool
@@ -112,7 +119,7 @@ class PerfettoTrace:
 
     def _scanned(self, categories: Callable[[], "Categories"]) -> Iterator[tuple[int, "Result"]]:
         """Yields pairs: the size of the text of some events in bytes, and the native scanner's result for these events.
-        Many long texts are divided among several calls of the scanner."""
+        The events of a batch with more than about TEXT_BYTES of text are divided among several calls of the scanner."""
         from tb_bottleneck.native.scanner import perfetto_scan
         from tb_bottleneck.sources.scan.ahead import calls_ahead, usable_cores
 
@@ -135,7 +142,7 @@ def read_perfetto(blocks: Iterator[bytes], told: Callable[[], None]) -> Perfetto
     Raises:
         NotATrace: the native scanner is not available, or the trace has no slices of a program.
         TooLarge: the packets exceed a limit or the memory."""
-    # Not where this module is imported: a server looks for traces, and worker processes read them.
+    # Imported here and not with the module: a server imports the module to find traces, but only its workers read them.
     from tb_bottleneck.sources.scan.ahead import blocks_ahead
     from tb_bottleneck.sources.scan.results import VARIABLE, native_scan
 

@@ -13,7 +13,8 @@ Answer = TypeVar("Answer")
 
 # Names of the modification time: local and sftp, S3, WebDAV, GCS, memory, Azure.
 _TIMES = ("mtime", "LastModified", "modified", "updated", "created", "last_modified")
-# fsspec treats this as the start of a second URL: a file named `x::file:///etc/hosts.json` must not open another file.
+# fsspec treats this text as the start of a second URL. It must not open another file for the name
+# `x::file:///etc/hosts.json`.
 _CHAIN = "::"
 _TAGS = ("ETag", "etag", "content_md5", "md5Hash")
 
@@ -26,7 +27,8 @@ class Remote:
         return path.rstrip("/") if not path.endswith("://") else path
 
     def status(self, path: str, file: BinaryIO | None = None) -> Status:
-        """Returns the current status of `path`; `file` is ignored: it may have been replaced since it was opened."""
+        """Returns the current status of `path`. `file` is ignored: the store has the status of `path`, which may have
+        been replaced since `file` was opened."""
         return _status(_call_store(path, lambda system, inner: system.info(inner)))
 
     def open(self, path: str) -> BinaryIO:
@@ -39,7 +41,7 @@ class Remote:
 
         def listed(system: Any, inner: str) -> list[tuple[str, Status]]:
             files = system.find(inner, detail=True)
-            # Relative to the user's URL, which may contain more than the store's own names (an account).
+            # Made relative, because the user's URL may have parts that the store's names lack, such as an account.
             return [(name[len(inner) :].lstrip("/"), _status(info)) for name, info in sorted(files.items())]
 
         try:

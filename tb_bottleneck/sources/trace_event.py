@@ -21,7 +21,8 @@ _NOTHING = msgspec.Raw(b"")
 
 
 class Args(msgspec.Struct, gc=False):
-    """The arguments of an event that are used. torch before 1.12 writes `Input dims`, later versions `Input Dims`.
+    """Those arguments of an event that are used. torch before 1.12 writes `Input dims`; later versions write
+    `Input Dims`.
 
     The fields are in the order in which Kineto writes the arguments: the decoder searches each key after the last one
     that it found.
@@ -68,7 +69,8 @@ RAW_ARGUMENTS = ("Input Dims", "Input dims", "Input type", "Concrete Inputs")
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event. `ts` and `dur` are microseconds; a `ts` written with a fraction is a float or text."""
+    """One event. `ts` and `dur` are microseconds. A `ts` written with a fraction is a float, or text if the lenient
+    reader kept its digits (json_repair.py)."""
 
     ph: str = ""
     cat: str | None = ""

@@ -1,8 +1,9 @@
 """Reads blocks and scans events in threads, ahead of the thread that uses them.
 
-Groups of blocks of JSON are scanned with the native scanner, several groups at the same time.
-Blocks are cut into texts before the texts of earlier blocks are read. If the scanner refuses a text, the cuts from this
-text on are undone, and the pure reader continues from the same state. So both readers return the same events.
+Groups of blocks of JSON are scanned with the native scanner, several groups at the same time. The pure reader reads the
+blocks in Python. Blocks are cut into texts (JSON lists of complete events) before the texts of earlier blocks are read.
+If the scanner refuses a text, the cuts from this text on are undone, and the pure reader continues from the same state.
+Therefore both readers return the same events.
 """
 
 import os
@@ -22,29 +23,32 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LARGEST_GROUP = 8
-"""Blocks that one call scans, at most: 2 MB whose keys are interned at once."""
+"""Most blocks that one call of the scanner scans: 2 MB. The call returns each distinct key of these blocks once."""
 
 MOST_THREADS = 8
 """Most scanning threads. The main thread, which builds the tables, cannot keep more threads busy."""
 
 
 class Texts(Protocol):
-    """The state of the pure reader, which works without the native scanner, between two blocks."""
+    """The state of the pure reader, which works without the native scanner, between two blocks.
+
+    `exact` is True if times are read as exact decimals. `pending` is the text that is kept for the next block. `ended`
+    is True after the end of the list of events."""
 
     exact: bool
     pending: bytes
     ended: bool
 
     def cut(self, block: bytes) -> bytes | None:
-        """Returns the JSON list of events that ends in `block`. Returns None and changes nothing if no list ends
-        there."""
+        """Returns the kept text and `block`, up to the last boundary between two events in `block`, as a JSON list.
+        Keeps the rest of `block` in `pending`. Returns None and changes nothing if `block` has no boundary."""
 
 
 class _Flight(NamedTuple):
     """A group of blocks that a thread is scanning. `result` waits for the end of the scan and returns its result."""
 
     blocks: list[bytes]
-    pending: bytes  # before the group
+    pending: bytes  # of the pure reader, before the group was cut
     result: Callable[[], "Result | int"]
 
 
@@ -57,7 +61,7 @@ def usable_cores() -> int:
 
 def calls_ahead(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
     """Yields the results of `calls` in their order. While the caller uses a result, up to `threads` further calls run
-    in threads; with 0, none. The calls are taken in the caller's thread."""
+    in threads; if `threads` is 0, none. The iterator of `calls` runs in the caller's thread."""
     if not threads:
         yield from (call() for call in calls)
         return
@@ -78,7 +82,8 @@ def calls_ahead(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
 
 
 def blocks_ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields the blocks. If there are many, another thread reads and inflates them, one group ahead."""
+    """Yields the blocks. If a file has at least LARGEST_GROUP blocks, another thread reads and inflates the later
+    blocks, one group ahead."""
     first = list(islice(blocks, LARGEST_GROUP))
     yield from first
     if len(first) == LARGEST_GROUP:
@@ -88,6 +93,8 @@ def blocks_ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 class ScanAhead:
     """Scans the blocks of a file with the native scanner, in threads ahead of the caller.
+
+    `texts` is the pure reader, which cuts the blocks. `categories` returns the argument of this name for `scan`.
 
     The first groups are scanned one after the other, so that a small file needs no threads. Then up to `threads` groups
     are scanned at the same time, while another thread reads and inflates the blocks of the next group. `threads` is at
@@ -111,7 +118,7 @@ class ScanAhead:
         self._returned: deque[bytes] = deque()
         self._flights: deque[_Flight] = deque()
         self._group = 1
-        self._single = 0  # blocks that are to be scanned one by one, after a refusal
+        self._single = 0  # number of the next blocks that must be scanned one by one, after a refusal
 
     def __iter__(self) -> Iterator[Scanned | bytes]:
         """Yields the scanned events, and the blocks that the pure reader must read, in the order of the file."""
@@ -155,8 +162,8 @@ class ScanAhead:
         return _Flight(blocks, pending, scan if self._pool is None else self._pool.submit(scan).result)
 
     def _first(self) -> Scanned | bytes:
-        """Returns the result of the oldest group. If the scanner refused it, returns the group's first block, from
-        which the pure reader must continue."""
+        """Returns the events of the oldest group. If the scanner refused the group, undoes the cuts of this group and
+        of the later ones, and returns the group's first block, with which the pure reader must continue."""
         flight = self._flights.popleft()
         result = flight.result()
         scanned = None if isinstance(result, int) else with_decoded(result, self._texts.exact)

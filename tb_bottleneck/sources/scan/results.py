@@ -1,7 +1,8 @@
 """Events as columns, from the optional native scanner.
 
 The scanner reads what Kineto usually writes. An event that the scanner does not fully understand is decoded by msgspec.
-A text whose events cannot be read one by one is left to the pure reader. So both readers return the same events.
+A text whose events cannot be read one by one is left to the pure reader, which is written in Python. Therefore both
+readers return the same events.
 """
 
 import os
@@ -38,8 +39,9 @@ Scan = Callable[[tuple[bytes, ...], Categories, bool], "Result | int"]
 class Scanned(NamedTuple):
     """Columns of the events of some texts, each as the bytes of int64 values. `events` is the number of events.
 
-    `labels`, `signatures` and `callers` have the distinct keys that entries of the columns refer to; a key is None for
-    an event in `decoded`.
+    `columns` are the columns of complete events, `memory` those of memory events. `labels`, `signatures` and `callers`
+    have the distinct keys to which entries of the columns refer (native/scanner.pyi); a key is None for an event in
+    `decoded`.
     """
 
     events: int
@@ -80,7 +82,7 @@ def native_scan() -> Scan | None:
 def with_decoded(result: "Result", exact: bool) -> Scanned | None:
     """Returns `result` with the events that the scanner did not read itself, decoded by msgspec.
 
-    None if one of these events needs the pure reader. `exact` selects ExactEvent instead of Event.
+    Returns None if one of these events needs the pure reader. `exact` selects ExactEvent instead of Event.
     """
     *_, handed = result
     decoded: list[Any] = []
@@ -98,8 +100,8 @@ def with_decoded(result: "Result", exact: bool) -> Scanned | None:
 def with_readable(result: "Result", exact: bool, lost: Counter[str]) -> Scanned:
     """Returns `result` like `with_decoded`, but without the events that cannot be read.
 
-    These are counted in `lost`; an event without an effect takes the place of each. Texts that are not UTF-8 are read
-    with replacement characters.
+    Such events are counted in `lost`, and each is replaced by an event without an effect. Texts that are not UTF-8 are
+    read with replacement characters.
     """
     *_, handed = result
     decoded: list[Any] = []

@@ -5,7 +5,7 @@ import re
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.sources.paths import first_bytes
 
-# Names of files that torch.cuda.memory._dump_snapshot writes in its documentation.
+# Endings of the file names that torch's documentation passes to torch.cuda.memory._dump_snapshot.
 SNAPSHOT_ENDINGS = (".pickle", ".pkl", ".pickle.gz", ".pkl.gz")
 _JSON_ENDINGS = (".json", ".json.gz")
 _TRACE_ENDINGS = (".pt.trace.json", ".pt.trace.json.gz")
@@ -25,7 +25,8 @@ def looks_like_snapshot(head: bytes) -> bool:
 def is_snapshot(path: str) -> bool:
     """Returns True if the file at `path` is an allocator snapshot.
 
-    Pickles are recognised by the file's ending only, JSON files by their first bytes. False if it cannot be read.
+    Pickles are recognised by the ending of the name only, JSON files by the ending and their first bytes. Returns False
+    for a JSON file that cannot be read.
     """
     if path.endswith(_TRACE_ENDINGS) or not path.endswith((*SNAPSHOT_ENDINGS, *_JSON_ENDINGS)):
         return False

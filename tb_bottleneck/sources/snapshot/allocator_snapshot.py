@@ -18,9 +18,10 @@ from tb_bottleneck.sources.snapshot.snapshot_columns import Annotation, Frame, S
 
 Ints = NDArray[np.int64]
 
-# A dump of all events of a long training. Larger ones are read no faster, and nothing more is learnt from them.
+# Enough for a dump of all events of a long training. A larger dump takes longer to read, and nothing more is learnt
+# from it.
 SNAPSHOT_BOUNDS = Bounds(block=1 << 20, inflated=8 << 30)
-# The decoder needs the whole text and all its values at once, about ten times as much memory.
+# The JSON decoder needs the whole text and all its values in memory, about ten times the size of the text.
 MAX_JSON_BYTES = 64 << 20
 _PICKLE_START = b"\x80"
 _MAX_LISTS = 64
@@ -30,7 +31,7 @@ _MAX_LISTS = 64
 class AllocatorSnapshot:
     """A snapshot as columns. `entries`, `segments` and `blocks` map names of columns to arrays (snapshot_columns.py).
 
-    `stacks[i]` has rows of `frames`, innermost first; stack 0 is empty. `settings` has the allocator's settings.
+    `stacks[i]` has indices into `frames`, innermost first; stack 0 is empty. `settings` has the allocator's settings.
     """
 
     entries: dict[str, Ints]
@@ -53,6 +54,7 @@ def read_snapshot(
 
     Raises:
         NotFound: the file does not exist.
+        Inaccessible: the operating system or the store refuses to read the file.
         Unreadable: the file is not a snapshot, is damaged, or has opcodes that can execute code.
         TooLarge: the file exceeds a limit.
     """
@@ -95,7 +97,8 @@ def _plain(settings: Any) -> dict[str, Any]:
 
 
 def _read_json(blocks: Iterator[bytes], columns: SnapshotColumns) -> Any:
-    """Adds the records of a JSON snapshot to `columns`, and returns its outermost dict; None for another value."""
+    """Adds the records of a JSON snapshot to `columns`. Returns the outermost value of the snapshot if it is a dict,
+    else None. Raises Unreadable or TooLarge."""
     parts, size = [], 0
     for block in blocks:
         size += len(block)

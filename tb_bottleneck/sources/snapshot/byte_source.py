@@ -1,4 +1,4 @@
-"""A window over the plain bytes of a file that moves forward, and integer columns that grow by rows or by batches."""
+"""A window that moves forward over the plain bytes of a file, and integer columns that grow by rows or by batches."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,9 +9,9 @@ from tb_bottleneck.base.errors import TooLarge, Unreadable
 
 
 class ByteSource:
-    """A window over the plain bytes of a file that moves forward.
+    """A window that moves forward over the plain bytes of a file.
 
-    `data[at:]` is not consumed yet. `need` and `fill` read more bytes into `data`.
+    `data[at:]` has the bytes that are read but not consumed yet. `need` and `fill` read more bytes into `data`.
     """
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
@@ -85,7 +85,7 @@ class Columns:
         self._grow(len(columns[0]))
 
     def build(self) -> dict[str, Ints]:
-        """Returns the columns by name. Can be called once: it removes the columns from this object."""
+        """Returns the columns by name. Call this method only once: it removes the columns from this object."""
         self._join()
         built = {}
         for name in list(self._parts):

@@ -1,9 +1,9 @@
-"""Reads runs of trace entries with one regular expression, which is 60 times as fast as reading opcode by opcode.
+"""Reads consecutive trace entries with one regular expression, 60 times as fast as reading them opcode by opcode.
 
 A pickle repeats the layout of a record: the same keys in the same order, as references to the memo. The first record of
-a layout is read opcode by opcode; a pattern made from its keys then reads the records that follow. Values are integers,
-references to the memo, lists of them, and short strings: torch writes "N/A" again as the `compile_context` of each
-entry. A record with other values does not match and is read opcode by opcode too.
+a layout is read opcode by opcode; a pattern made from its keys then reads the records that follow. Values are None,
+booleans, integers, references to the memo, lists of such references, and short strings: torch writes "N/A" again as the
+`compile_context` of each entry. A record with other values does not match and is read opcode by opcode too.
 """
 
 import re
@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 _INTEGER = rb"K.|M..|J....|\x8a(?:\x06.{6}|\x07.{7}|\x05.{5}|\x08.{8}|\x04.{4}|\x09.{9}|\x03.{3}|\x02..|\x01.|\x00)"
 _REFERENCE = rb"h.|j...."
-# A new list is memoized at once. It has only references to frames, with a mark before several of them.
+# A new list is stored in the memo before its items, which are references to frames. A mark precedes several references.
 _FRAMES = rb"\]\x94(?:\((?:h.|j....)+e|h.a|j....a)?|" + _REFERENCE
 _VALUES = {
     "action": _REFERENCE,
@@ -34,14 +34,14 @@ _LONGEST_TEXT = 32
 _SIZED = b"|".join(re.escape(bytes([size])) + b".{%d}" % size for size in range(_LONGEST_TEXT + 1))
 _TEXT = rb"\x8c(?:" + _SIZED + rb")\x94"
 _UNREAD = b"(?:" + _REFERENCE + rb"|[N\x88\x89]|" + _INTEGER + b"|(" + _TEXT + b"))"
-"""The pattern of other values. Only new strings are captured, because the memo stores them."""
+"""The pattern of values that are not read. Only new strings are captured, because the memo must store them."""
 _WINDOW = 4 << 20
 _LONGEST = 1 << 16  # bytes of one record; a list of 1,000 frames has 5 kB
 MAX_LAYOUTS = 4
-_WIDTH = 16  # bytes of the padded text of an integer
+_WIDTH = 16  # bytes to which the opcodes of an integer are padded
 _LONG, _LIST = 0x8A, ord("]")
 _NO_VALUE = 1 << 40
-"""Marks values that the memo does not store as new values. No number in the memo is as large."""
+"""Stands for a value that is not stored in the memo as a new value. All numbers in the memo are smaller."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class FastEntries:
         keys = tuple(record)
         if keys not in self._layouts and all(key in memo.indices for key in keys):
             parts = [b"(?:" + b"|".join(map(_reference, memo.indices[key])) + b")" + _value(key) for key in keys]
-            # The empty alternative ends a run: without it, `finditer` would search the whole window for a record.
+            # The empty alternative matches where no record follows. Without it, `finditer` would search the rest of the
+            # window for the next record.
             pattern = re.compile(rb"\}\x94\(" + b"".join(parts) + b"u|", re.DOTALL)
             self._layouts[keys] = Layout(keys, pattern)
 
     def read(self, source: ByteSource, memo: Memo, group: int) -> bool:
-        """Reads the consecutive entries with a known layout that begin at `source.at`. Returns False if there is none.
-
-        `group` is the index of the device."""
+        """Reads the consecutive entries with a known layout that begin at `source.at`. Returns False if there are none,
+        else True. `group` is the index of the device."""
         if not self._layouts:
             return False
         if len(source.data) - source.at < _LONGEST:
@@ -119,7 +119,8 @@ class FastEntries:
                 texts = {value: memo.number_of_text(_text(value)) for value in set(column) if value}
                 numbers.append(np.array([texts.get(value, _NO_VALUE) for value in column]))
         table = np.column_stack(numbers)
-        memo.extend(table[table != _NO_VALUE].astype(np.int32))  # before the references below, which may be to this run
+        # First, because the references below may refer to values of these records.
+        memo.extend(table[table != _NO_VALUE].astype(np.int32))
         if len(frames):
             stacks[~listed] = self._referred([reference(value) for value in frames if value[0] != _LIST], memo)
         return stacks
@@ -160,18 +161,19 @@ def _reference(index: int) -> bytes:
 
 
 def _text(value: bytes) -> str:
-    """Returns the string that the opcodes `value` describe: a code, a length of one byte, the text, and the code of the
-    memo."""
+    """Returns the string that `value` describes: an opcode, the length of the text as one byte, the text, and the
+    opcode that stores the string in the memo."""
     return value[2:-1].decode("utf-8", "replace")
 
 
 def reference(value: bytes) -> int:
-    """Returns the index into the memo from `value`, a reference: an opcode with its argument."""
+    """Returns the index into the memo that is the argument of `value`, the opcode of a reference."""
     return int.from_bytes(value[1:], "little")
 
 
 def _integers(values: Sequence[bytes], count: int) -> Ints:
-    """Returns `count` integers from their opcodes; 0 for a value that is not an integer, and all 0 without `values`."""
+    """Returns `count` integers, given their opcodes `values`. A value that is not an integer becomes 0. If `values` is
+    empty, all integers are 0."""
     if not len(values):
         return np.zeros(count, np.int64)
     raw = np.frombuffer(b"".join([value.ljust(_WIDTH, b"\0")[:_WIDTH] for value in values]), np.uint8)

@@ -28,7 +28,7 @@ def refusal(code: bytes) -> Unreadable:
     return Unreadable("The file is no allocator snapshot, or it is damaged: an unknown pickle opcode.")
 
 
-# Keys and actions are short; a text may be in the memo more than once.
+# The longest text in `Memo.indices`, in characters, and the most indices of one text. Keys and actions are short.
 _SHORT, _SAME_TEXTS = 32, 8
 NOT_KEPT = -1
 
@@ -38,7 +38,7 @@ class PickleLimits:
     """Limits of one pickle. Tests use smaller limits."""
 
     depth: int = 32
-    """Open containers. A snapshot has seven."""
+    """Containers inside each other. A snapshot has seven."""
 
     stack: int = 4_000_000
     """Values on the stack that are not in a container yet. Python's pickler adds items in batches of 1,000."""
@@ -47,13 +47,13 @@ class PickleLimits:
     """Bytes of one string."""
 
     integer: int = 16
-    """Bytes of one integer. Addresses have eight, and nine where the highest bit is set."""
+    """Bytes of one integer. An address has eight, or nine if its highest bit is set."""
 
     memo: int = 200_000_000
-    """Values that can be referred to again: 0.8 GB. A snapshot of 1 GB has about 15 million."""
+    """Values that can be referred to again. They take 0.8 GB of memory. A snapshot of 1 GB has about 15 million."""
 
     objects: int = 3_000_000
-    """Values that are kept in memory: about 0.5 GB."""
+    """Values that are kept as Python objects. They take about 0.5 GB of memory."""
 
 
 PICKLE_LIMITS = PickleLimits()
@@ -70,7 +70,7 @@ class Memo:
         self.numbers = array("i")
         self.objects: dict[int, Any] = {}
         self.indices: dict[str, list[int]] = {}
-        """Short text to the first few indices at which it is stored."""
+        """Maps a short text to the first few indices at which the text is stored."""
         self._limits = limits
         self._texts: list[str] = []
         self._numbers_of_texts: dict[str, int] = {}
@@ -112,7 +112,8 @@ class Memo:
         self.numbers.frombytes(numbers.astype(np.intc).tobytes())
 
     def get(self, index: int) -> Any:
-        """Returns the value at `index`: an object, a text, or a StackNumber. Raises Unreadable if it was not kept."""
+        """Returns the value at `index`: an object, a text, or a StackNumber. Raises Unreadable if the value was not
+        kept."""
         if 0 <= index < len(self.numbers):
             if index in self.objects:
                 return self.objects[index]

@@ -1,8 +1,9 @@
 """Reads pickles of plain data: dicts, lists, tuples, strings, numbers. Nothing of a pickle is ever executed.
 
 Opcodes that could import, call or construct anything are refused: no file that torch writes has one. All other opcodes
-of protocol 2 and later that occur are known (Lib/pickletools.py): Python writes protocol 4 or 5 since 3.8, torch's C++
-writes 2. Records in lists go to a consumer batch by batch, so that a file of gigabytes is read in bounded memory.
+of protocol 2 and later that occur in snapshots are known (Lib/pickletools.py): Python writes protocol 4 or 5 since 3.8,
+torch's C++ code writes protocol 2. Records in lists are passed to a consumer batch by batch, so that a file of
+gigabytes is read in bounded memory.
 """
 
 import re
@@ -22,10 +23,10 @@ class Consumer(Protocol):
     """Receives records while the pickle is read, so that they need not be kept in memory."""
 
     def take(self, path: str, group: int, items: list[Any]) -> list[Any]:
-        """Processes those of `items`, a batch of a list's items, that are known records. Returns the other items.
+        """Processes the known records in `items`, a batch of the items of a list. Returns the other items.
 
-        `path` is the key of the outermost dict under which the list is. If the list is inside another list, `group` is
-        its index there, else 0."""
+        `path` is the key of the outermost dict under which the list is. `group` is the index of the list in the list
+        around it, or 0 if there is none."""
         ...
 
 
@@ -35,20 +36,21 @@ class FastRecords(Protocol):
     path: str
 
     def learn(self, record: dict[Any, Any], memo: Memo) -> None:
-        """Remembers the layout of `record`: its keys in order, and where `memo` has these keys."""
+        """Remembers the layout of `record`: its keys in order, and the indices at which `memo` has these keys."""
         ...
 
     def read(self, source: ByteSource, memo: Memo, group: int) -> bool:
-        """Reads the consecutive records with a known layout at the position of `source`. Returns False if there is
-        none, else True."""
+        """Reads the consecutive records with a known layout at the position of `source`. Returns True if there is at
+        least one such record, else False. `group` is as in `Consumer.take`."""
         ...
 
 
 class PlainUnpickler:
-    """Reads one pickle. `consumer` receives records of lists; `fast` reads consecutive records without single opcodes.
+    """Reads one pickle. `consumer` receives the records in lists. `fast` reads consecutive records at once, and not
+    opcode by opcode.
 
-    The methods other than `load` are actions of opcodes. They raise Unreadable if the pickle is damaged, and TooLarge
-    beyond a limit."""
+    The public methods other than `load` are the actions of opcodes. They raise Unreadable if the pickle is damaged, and
+    TooLarge beyond a limit."""
 
     def __init__(self, blocks: Iterator[bytes], consumer: Consumer, fast: FastRecords, limits: PickleLimits) -> None:
         self._source = ByteSource(blocks)
@@ -82,8 +84,8 @@ class PlainUnpickler:
         return stack[0]
 
     def _read_fast(self) -> bool:
-        """Reads consecutive records at once. The consumer gets the records before them first, to keep the order.
-        Returns False if there are no such records."""
+        """Reads consecutive records at once. Before that, the consumer gets the earlier records, so that the order is
+        kept. Returns False if there are no records that can be read at once."""
         stack, begin = self._stack, self._marks[-1]
         if len(stack) == begin or type(stack[-1]) is dict:
             place = self._place(begin - 1, self._marks[-2] if len(self._marks) > 1 else 0)
@@ -93,7 +95,7 @@ class PlainUnpickler:
         return False
 
     def _read_references(self) -> bool:
-        """Reads a list that has only references, such as a list of frames, at once. Returns False for other lists."""
+        """Reads a list of references to the memo, such as a list of frames, at once. Returns False for other lists."""
         source = self._source
         found = _REFERENCES.match(source.data, source.at)
         if found is None:
@@ -170,8 +172,9 @@ class PlainUnpickler:
         into += self._consumer.take(path, group, values) if values and type(values[0]) is dict else values
 
     def set_items(self, several: bool) -> None:
-        """Puts keys and values from the stack into the dict below them on the stack: all since the last mark if
-        `several` is True, else one pair."""
+        """Puts keys and values from the stack into the dict below them on the stack.
+
+        If `several` is True, all pairs since the last mark are used, else one pair."""
         values = self.items() if several else self.last(2)
         into = self.top(dict)
         if len(values) % 2:
@@ -197,9 +200,10 @@ class PlainUnpickler:
         self.push(self.memo.get(index))
 
     def _place(self, at: int, mark: int) -> tuple[str, int]:
-        """Returns the outermost key under which the list at the index `at` of the stack is, and the index of this list
-        in the list around it. The index is 0 if no list is around it. The values next to it in that list begin at the
-        index `mark`."""
+        """Returns the `path` and the `group` (see `Consumer.take`) of the list at the index `at` of the stack.
+
+        If the list is inside another list, `mark` is the index on the stack at which the new items of this other list
+        begin."""
         stack, group = self._stack, 0
         if 0 < mark <= at and type(stack[mark - 1]) is list:
             group = at - mark + len(stack[mark - 1])

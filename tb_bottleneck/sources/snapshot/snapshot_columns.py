@@ -1,7 +1,8 @@
 """The columns of an allocator snapshot, filled while the pickle or JSON is read.
 
 The keys are those that torch/csrc/cuda/Module.cpp and torch/cuda/memory.py of torch 2.13 write. torch added them over
-several releases, so a missing key is normal. Frames and stacks are interned: events of one call site share a stack.
+several releases, so a missing key is normal. Each distinct frame and stack is stored once: events of one call site
+share a stack.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ MAX_TEXT = 500
 MAX_ANNOTATIONS = 1_000_000
 _LARGEST = 1 << 62
 MOST_BYTES = 1 << 48
-"""The largest size: 256 TiB, more than any device has. Sums of sizes stay within 64 bits."""
+"""The largest size in bytes: 256 TiB, more than any device has. With this limit, sums of sizes stay within 64 bits."""
 MOST_US = 1 << 52
 """The latest time in us since 1970, in the year 2112. As ns, this time fits into 64 bits."""
 
@@ -42,7 +43,8 @@ class Frame:
 
 @dataclass(frozen=True)
 class Annotation:
-    """The start or the end of a record_function scope."""
+    """The start or the end of a record_function scope: the start if `begins` is True. `device` is the index of the
+    device, and `time_us` the time in us since 1970."""
 
     name: str
     begins: bool
@@ -53,8 +55,9 @@ class Annotation:
 class SnapshotColumns:
     """Stores the records of a snapshot as columns: trace entries, segments and blocks; and annotations.
 
-    `entries` has the actions as numbers of ACTIONS, `blocks` the states as numbers of STATES. `stack` is a number of
-    `stacks`, `segment` a row of `segments`. Sizes are in bytes."""
+    A trace entry is one recorded event of the allocator. In the columns, `action` is an index into ACTIONS, `state` an
+    index into STATES, `segment` a row of `segments`, and `stack` a number of `stacks`, which maps the numbers of frames
+    to the number of their stack. Sizes are in bytes. `seen` is True after the first trace entry or segment."""
 
     def __init__(self) -> None:
         calls = ("device", "action", "address", "size", "stream", "time_us", "stack")
@@ -75,7 +78,7 @@ class SnapshotColumns:
     def take(self, path: str, group: int, items: list[Any]) -> list[Any]:
         """Stores the trace entries, segments and annotations in `items`. Returns the other items.
 
-        `group` is the index of the device of trace entries."""
+        `path` and `group` are as in `Consumer.take`. For trace entries, `group` is the index of the device."""
         rest = []
         for item in items:
             if type(item) is not dict:
@@ -172,8 +175,8 @@ class SnapshotColumns:
         segment.clear()
 
     def _block(self, segment: int, block: dict[Any, Any], address: int) -> int:
-        """Appends a block of the segment with this number. `address` is its address if `block` has none, as in old
-        files. Returns the address after the block."""
+        """Appends `block`, a block of the segment with the number `segment`. `address` is used if `block` states no
+        address, as in old files. Returns the address after the block."""
         size = _whole(block.get("size"))
         begin = _address(block.get("address", address))
         frames = block.get("frames")
@@ -202,7 +205,8 @@ _STATE = {name: number for number, name in enumerate(STATES)} | {"active_awaitin
 
 
 def _references(data: bytes) -> list[int]:
-    """Returns the memo indices in `data`, the opcodes of consecutive references, which may begin with a mark."""
+    """Returns the indices into the memo from `data`, the opcodes of consecutive references. A mark may come before the
+    references."""
     at, found = int(data[:1] == b"("), []
     while at < len(data):
         size = 2 if data[at] == _SHORT_REFERENCE else 5

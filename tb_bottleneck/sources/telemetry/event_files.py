@@ -14,15 +14,16 @@ TAGS = (CONTEXT_TAG.encode(), PACKET_TAG.encode())
 
 
 def is_event_file(path: str) -> bool:
-    """Returns True if TensorBoard reads the file as an event file because of its name; False for names that end like a
-    trace's."""
+    """Returns True if TensorBoard reads the file as an event file because of its name. Returns False for a name that
+    ends like the name of a trace."""
     name = os.path.basename(path)
     return "tfevents" in name and not name.endswith((".json", ".gz"))
 
 
 def holds_telemetry(path: str, size: int) -> bool:
-    """Returns True if the monitor wrote this event file of `size` bytes. Raises OSError if it cannot be read."""
-    # A growing file is read again only until the searched part is complete.
+    """Returns True if the monitor wrote the event file at `path`, which has `size` bytes. Raises OSError if the file
+    cannot be read."""
+    # The result is cached by this size: a growing file is read again only until the searched part is complete.
     return _looks_like_ours(path, min(size, SNIFFED_BYTES))
 
 

@@ -13,7 +13,7 @@ from tb_bottleneck.sources.telemetry.event_files import TAGS
 from tb_bottleneck.sources.telemetry.tfrecord import FOOTER, Records
 
 AT_ONCE = 16 << 20
-"""Bytes that one call of `read` reads, so that the caller can do something else in between."""
+"""Bytes that one call of `read` reads at most. The caller can do something else between two calls."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Piece:
 
 
 class SeriesFile:
-    """Reads one event file of the monitor, each time only what was added since the last read. Not thread-safe.
+    """Reads one event file of the monitor. Each read returns only what was added since the last read. Not thread-safe.
 
     The file must be a regular file. If `follow_links` is False, no part of its absolute path may be a link."""
 

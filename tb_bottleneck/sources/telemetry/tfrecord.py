@@ -17,11 +17,12 @@ from tb_bottleneck.base.persistence import open_regular
 HEADER, FOOTER = 12, 4  # bytes: length and its checksum; the content's checksum
 LARGEST = 32 << 20  # bytes of one record; the monitor's packets are some kilobytes
 MAX_WASTED = 64 << 20
-"""Bytes of damage after which the rest of a file is ignored. Searching 10 MB takes a good part of a second, and a
-sparse file can be larger than the disk. The value is a choice: two records of the largest size."""
+"""Bytes of damaged parts after which the rest of a file is ignored. Searching 10 MB takes a good part of a second, and
+a sparse file can be larger than the disk. The value is a choice: two records of the largest size."""
 _SEARCH_BYTES = 1 << 20  # read at a time while searching for a valid record
 
-_LANE = 64  # bytes per lane of a checksum; the lanes are computed in parallel
+# The data of a checksum are divided into lanes of this many bytes. The lanes are computed in parallel.
+_LANE = 64
 _POLYNOMIAL = 0x82F63B78  # CRC-32C, Castagnoli, bits reversed
 
 _Words = npt.NDArray[np.uint32]
@@ -79,7 +80,10 @@ def masked_crc32c(data: bytes) -> int:
 
 
 class Records:
-    """Reads the records of one file. Each record is returned once. Not thread-safe."""
+    """Reads the records of one file. Each record is returned once. Not thread-safe.
+
+    `offset` is the position in the file, in bytes, at which the next read continues. Records with more than `largest`
+    bytes are skipped. `follow_links` is passed to `open_regular`."""
 
     def __init__(self, path: str, largest: int = LARGEST, follow_links: bool = True) -> None:
         self.path = path
@@ -95,7 +99,8 @@ class Records:
     def read(self, at_most: int = 64 << 20) -> Iterator[bytes]:
         """Yields the records appended since the last call, up to about `at_most` bytes.
 
-        A record is yielded as its content with its checksum. The checksum is not checked: call `is_valid`.
+        Each yielded value is the content of a record and the checksum of the content. The checksum is not checked: call
+        `is_valid`.
 
         Raises:
             OSError: the file cannot be read.
@@ -140,15 +145,15 @@ class Records:
         return valid
 
     def _search(self, file: BinaryIO) -> bool:
-        """Searches the next _SEARCH_BYTES bytes for a header with a valid checksum. Moves to this header, or past these
-        bytes if there is none.
+        """Searches the next _SEARCH_BYTES bytes for a header with a valid checksum. Moves `offset` to this header, or
+        past these bytes if they have no such header.
 
         Returns False at the end of the file."""
         self._searching = True
         file.seek(self.offset + 1)
         block = file.read(_SEARCH_BYTES)
         headers = np.flatnonzero(_headers(block))
-        # Without one, the last bytes may still be the start of an incomplete header.
+        # Without such a header, the last bytes may still be the start of an incomplete header.
         skipped = 1 + (int(headers[0]) if len(headers) else max(len(block) - HEADER + 1, 0))
         self.offset += skipped
         self.wasted += skipped

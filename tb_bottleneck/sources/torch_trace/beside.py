@@ -17,11 +17,11 @@ from tb_bottleneck.sources.paths import filesystem_of, is_url
 from tb_bottleneck.sources.torch_trace.log import CompileLogFile, process_of
 
 MAX_LOGS = 1_000
-"""Logs of a folder that are considered: the newest."""
+"""Most logs of a folder that are considered. If there are more, the newest are used."""
 
 SETTLED_NS = 2 * NS_PER_S
-"""A directory that changed within this time may change again without a new time of change: times of some file systems
-are this coarse."""
+"""A directory that changed less than this many ns ago may change again without a new time of change, because the times
+of some file systems are this coarse."""
 
 _NAME = re.compile(r"dedicated_log_torch_trace_(?:rank_(\d{1,9})_)?\w{1,40}\.log")
 
@@ -31,8 +31,9 @@ Fact = dict[str, list[list[object]]]
 def log_beside(trace: str, processes: Collection[int], rank: int | None, end_us: float | None) -> Fact:
     """Returns the log of the trace at the path `trace`, as the monitor records a log (schema/compile_log.py).
 
-    Empty if there is no log. `processes` are the ids of the processes in the trace. `rank` is None if it is unknown.
-    `end_us` is the end of the trace in us since 1970; None if the trace has no absolute times. Never raises OSError.
+    Returns an empty dict if there is no log. `processes` are the ids of the processes in the trace. `rank` is the rank
+    of the trace, or None if it is unknown. `end_us` is the end of the trace in us since 1970, or None if the trace has
+    no absolute times. Never raises OSError.
     """
     found: tuple[float, Fact] = (-1.0, {})
     for path, number in _logs(trace):
@@ -51,7 +52,7 @@ def log_beside(trace: str, processes: Collection[int], rank: int | None, end_us:
 
 
 def names_beside(trace: str) -> str:
-    """Returns a hash of the names of the logs beside the trace at the path `trace`; empty if there is no log.
+    """Returns a hash of the names of the logs beside the trace at the path `trace`; an empty text if there is no log.
 
     A new log changes the hash. A log that grows does not: compilations after the end of a trace do not belong to it.
     """

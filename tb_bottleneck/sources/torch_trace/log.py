@@ -15,7 +15,7 @@ import msgspec
 from tb_bottleneck.schema.compile_log import CompileEntries
 
 MAX_BYTES = 256 << 20
-"""Bytes of a log that are read. Most of a log is generated code: a model of a few compilations writes 2 MB."""
+"""Bytes of a log that are read. Most of a log is generated code. A model with a few compilations writes 2 MB."""
 
 MAX_LINE = 1 << 20
 """Bytes of a line; longer lines are left out. A record of a compilation, with torch's configuration, has 40 kB."""
