@@ -1,6 +1,7 @@
 """The module of TensorBoard's entry point. An import error here would prevent TensorBoard from starting.
 
-It therefore imports only the standard library and TensorBoard's own base class; `load` imports everything else.
+Therefore this module imports only the standard library and TensorBoard's own base class; `load` imports everything
+else.
 """
 
 import logging

@@ -23,7 +23,8 @@ ANSWER = "tb_bottleneck.plugin.workers.dispatch:answer"
 
 
 class BottleneckPlugin(base_plugin.TBPlugin):
-    """The plugin. One instance serves many threads. Its four parts keep the state that changes, each behind a lock."""
+    """The plugin. One instance serves many threads. The state that changes is in four parts, each behind a lock: runs,
+    analyses, questions and telemetry."""
 
     plugin_name = PLUGIN_NAME
 
@@ -44,7 +45,8 @@ class BottleneckPlugin(base_plugin.TBPlugin):
     def is_active(self) -> bool:
         """Always returns True: without a recording, the tab explains how to make one.
 
-        TensorBoard calls this on each page load, so it also starts the next scan of the logdir, without waiting for it.
+        TensorBoard calls this method on each page load. Therefore the method also starts the next scan of the logdir,
+        without waiting for its end.
         """
         self._runs.latest()
         return True

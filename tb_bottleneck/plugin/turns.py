@@ -1,4 +1,4 @@
-"""Work over all recordings that lets other requests run."""
+"""Lets other requests run while a thread does long work, such as a loop over all recordings."""
 
 import sys
 import threading
@@ -10,19 +10,20 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 SHORT_TURN_SECONDS = 0.0005
-"""A switch interval in seconds, a tenth of the interpreter's default."""
+"""A switch interval in seconds: the time after which the interpreter lets another thread run. It is a tenth of the
+interpreter's default."""
 
 _lock = threading.Lock()
 _usual: list[float] = []
-"""The switch interval before each thread that works in short turns."""
+"""One entry for each thread that works in short turns now: the switch interval before this thread began."""
 
 
 @contextmanager
 def short_turns() -> Iterator[None]:
     """Lets other threads run ten times as often while this thread computes.
 
-    A request waits for the interpreter some ten times: at each read and write of its socket. Beside a thread that
-    computes for half a second, a request would take 50 ms and more.
+    A request waits for the interpreter some ten times: at each read and write of its socket. With the default switch
+    interval of 5 ms, a request beside a thread that computes for half a second would take 50 ms and more.
     """
     with _lock:
         _usual.append(sys.getswitchinterval())
@@ -40,8 +41,9 @@ def short_turns() -> Iterator[None]:
 def in_turns(items: Iterable[Item], count: int) -> Iterator[Item]:
     """Yields the items of `items`. Before each `count` items, lets other threads run.
 
-    Choose a `count` that takes about 1 ms. Without such pauses, a request loses 5 ms (the interpreter's switch
-    interval) each time it has waited for anything, and takes many times as long beside a long loop."""
+    Choose `count` so that the work on `count` items takes about 1 ms. Without such pauses, a request loses 5 ms (the
+    interpreter's switch interval) each time that it has waited for anything. Beside a long loop, the request then takes
+    many times as long."""
     for position, item in enumerate(items):
         if position % count == 0:
             time.sleep(0)

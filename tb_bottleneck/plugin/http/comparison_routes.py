@@ -1,4 +1,7 @@
-"""Routes that compare recordings, or predict one under other conditions: ledger, compare, series, what_if, devices."""
+"""Routes that compare recordings, or predict the step time of a recording under other conditions.
+
+The routes are ledger, compare, series, what_if, devices.
+"""
 
 import os
 from collections.abc import Callable, Sequence

@@ -34,8 +34,8 @@ from tb_bottleneck.telemetry.telemetry import STEP_NAMES, Telemetry
 _MAX_INT32 = (1 << 31) - 1
 
 MAX_ANSWERED_READINGS = 500_000
-"""Maximum number of readings and step figures in one answer, about 20 MB. A longer run is thinned; `since` returns its
-end in full."""
+"""Maximum number of readings and step figures in one answer, about 20 MB. The series of a longer run have fewer points
+than readings; a request with `since` gets the end of the run in full."""
 
 
 def answer_text(
@@ -105,7 +105,7 @@ def _steps(telemetry: Telemetry, most: int, since: int, until: int | None) -> di
         "end_unix_ns": points.end.astype(float).tolist(),
         "wall_ns": _numbers(points.columns["wall"]),
         "columns": [{"name": name, "values": _numbers(points.columns[name])} for name in recorded],
-        "steps": [],  # a point may be of several rows
+        "steps": [],  # empty, because a point may stand for several rows
     }
 
 

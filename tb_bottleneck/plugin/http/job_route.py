@@ -33,8 +33,10 @@ class RecordingLookup:
         self._recordings = recordings
 
     def recording(self, request: Request) -> RecordingFile | Response:
-        """Returns the recording with the request's parameter `id`, or an error response if there is none. Also starts
-        the analysis of all recordings."""
+        """Returns the recording with the request's parameter `id`. Also starts the analysis of all recordings.
+
+        Returns an error response if there is no such recording, and the response `pending` until the first scan of the
+        logdir has ended."""
         requested_id = request.args.get("id", "")
         if not requested_id:
             route = request.path.rpartition("/")[2]
@@ -49,7 +51,10 @@ class RecordingLookup:
         return recording
 
     def other_trace(self, request: Request, name: str) -> RecordingFile | Response:
-        """Returns the trace whose id is in the request's parameter `name`, or an error response if there is none."""
+        """Returns the recording whose id is in the request's parameter `name`.
+
+        Returns an error response if there is no such recording or if the recording is telemetry, and the response
+        `pending` until the first scan of the logdir has ended. A snapshot of an allocator is not refused here."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)
@@ -59,8 +64,8 @@ class RecordingLookup:
         return recording
 
     def trace(self, request: Request) -> RecordingFile | Response:
-        """Returns the trace with the request's parameter `id`. Returns an error response with the reason if there is no
-        such recording, or if the recording is no trace."""
+        """Returns the trace with the request's parameter `id`, as `recording` does. Also returns an error response if
+        the recording is no trace."""
         recording = self.recording(request)
         if isinstance(recording, RecordingFile) and recording.is_telemetry:
             return error(404, "This recording is telemetry and has no timeline; telemetry?id=ID returns its series.")
@@ -84,10 +89,11 @@ def finite_number(text: str) -> float | None:
 
 
 MAX_COMPUTED = 8
-"""Maximum number of ranks of a job that a worker process reads again on request, at seconds per trace."""
+"""Maximum number of ranks of a job whose traces a worker process reads again on request. Each trace takes seconds."""
 
 MAX_WAITED = 64
-"""In runs with up to this many traces, a job is shown once all are analysed. In larger runs, it is shown at once."""
+"""In runs with up to this many traces, a job is shown when all traces are analysed. In larger runs, a job is shown at
+once, from the traces that are analysed so far."""
 
 
 class JobRoute:
@@ -95,7 +101,7 @@ class JobRoute:
 
     The server itself reads no trace. A worker process reads the saved report of the job. Without a saved report, a
     worker process reads the traces if the job has at most MAX_COMPUTED ranks. Otherwise the job is judged by the
-    accounts of the ranks that are analysed so far."""
+    accounts (time per regime) of the ranks that are analysed so far."""
 
     def __init__(
         self,
@@ -134,8 +140,10 @@ class JobRoute:
     def _from_ranks(
         self, recording: RecordingFile, scan: LogdirScan, brief: bool, because: str, client: str
     ) -> Response:
-        """Returns the job of `recording`, computed from its ranks in `scan`. With `brief`, only its verdict. `because`
-        is the reason why there is no saved report; `client` identifies who asks."""
+        """Returns the job of `recording`, computed from its ranks in `scan`. If `brief` is True, the reply has only the
+        verdict of the job.
+
+        `because` is the reason why a saved report cannot be used, or empty. `client` identifies who asks."""
         traces = _traces(recording, scan)
         known = [(each, digest) for each in traces if (digest := self._analyses.look(each)[1]) is not None]
         if len(known) < len(traces) <= MAX_WAITED:
@@ -169,8 +177,8 @@ def _traces(recording: RecordingFile, scan: LogdirScan) -> list[RecordingFile]:
 
 
 def _accounts(recording: RecordingFile, known: Sequence[tuple[RecordingFile, Digest]]) -> JobAnswer:
-    """Returns the job that `recording` belongs to, computed from the digests in `known`. If the recording belongs to
-    none, the answer has no job."""
+    """Returns the job that `recording` belongs to, computed from the digests in `known`. If the recording belongs to no
+    job, the answer has no job."""
     reports = [_as_report(each, digest) for each, digest in known]
     answer = JobAnswer(
         id=id_of(recording), state="done", progress=1.0, basis="none", command=save_command(recording.path)

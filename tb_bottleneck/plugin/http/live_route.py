@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tb_bottleneck.live.state import LiveJobs, LiveState
 
 SHARED_S = 1.0
-"""Clients share an answer for this many seconds: heartbeats are written every 5 s."""
+"""Clients share an answer for this many seconds, because heartbeats are written only every 5 s."""
 
 
 class LiveRoute:
-    """The HTTP handler of the route `live`. It reads the run directories that the last scan found. Any thread may call
-    `live`."""
+    """The HTTP handler of the route `live`. Reads the heartbeats in the run directories that the last scan found. Any
+    thread may call `live`."""
 
     def __init__(self, runs: RunIndex) -> None:
         self._runs = runs
@@ -39,7 +39,7 @@ class LiveRoute:
         directories = {os.path.dirname(each.path): each.run for each in scan.listing.recordings if each.is_telemetry}
         with self._lock:
             if self._jobs is None:
-                from tb_bottleneck.live.state import LiveJobs  # only servers that are asked for it need it
+                from tb_bottleneck.live.state import LiveJobs  # imported only if a client asks for this route
 
                 self._jobs = LiveJobs("")
             if time.monotonic() - self._read_at > SHARED_S:

@@ -83,9 +83,10 @@ def worker_reply(reply: Reply | AnalysisState, encoding: str | None = None) -> R
 def client_of(request: Request) -> str:
     """Returns an identifier of the client, by which the worker processes are shared fairly among clients.
 
-    This is the address of the client. If the request comes from this machine, the address in X-Forwarded-For is added,
-    because a proxy (a notebook server, a tunnel, a web server) may forward requests of several clients. The header is
-    ignored in requests from other machines: a client could state a new address in each.
+    This is the address of the client. If the request comes from this machine, the last address in the header
+    X-Forwarded-For is added, because a proxy (a notebook server, a tunnel, a web server) may forward requests of
+    several clients. In requests from other machines, the header is ignored: a client could state a new address in each
+    request.
     """
     address = request.remote_addr or ""
     if address in _THIS_MACHINE or address.startswith("127."):
@@ -108,7 +109,8 @@ def application(handler: Handler, hosts: HostPolicy | None = None) -> App:
 
 
 def _handled(handler: Handler, request: Request) -> Response:
-    """Returns the response of `handler`. If the handler raises an exception, logs it and returns an error 500."""
+    """Returns the response of `handler`. Returns an error 405 if the method is not in METHODS. If the handler raises an
+    exception, logs the exception and returns an error 500."""
     if request.method not in METHODS:
         return error(405, "This plugin only answers GET and HEAD.")
     try:
@@ -158,10 +160,10 @@ _LEVEL = 3  # of gzip, as in TensorBoard
 class SharedResponse:
     """A response that many clients share, because it takes long to make.
 
-    It is made when a client asks, but making it takes at most a twentieth of the time; otherwise clients get the last
-    response. A list of 8,000 recordings takes 0.3 s. While recordings are analysed, the list changes all the time, and
-    would be made, compressed and hashed for each client every second. With this class, that list is at most 6 s old,
-    and a list of ten recordings at most 40 ms.
+    A new response is made when a client asks, but only so often that this takes at most a twentieth of the time
+    (SHARE_OF_TIME). In between, clients get the last response. For example, to make the list of 8,000 recordings takes
+    0.3 s. While recordings are analysed, the list changes all the time, and would be made, compressed and hashed for
+    each client every second. With this class, that list is at most 6 s old, and a list of ten recordings at most 40 ms.
 
     Any thread may call `get`."""
 
@@ -174,7 +176,7 @@ class SharedResponse:
         self._content = b""
 
     def get(self) -> Response:
-        """Returns the response, compressed. An exception while the response is made is passed on to the caller."""
+        """Returns the response, compressed with gzip. Raises any exception that occurs while the response is made."""
         last = self._last
         if last is not None and (self._now() < self._valid_until or self._making.locked()):
             return last

@@ -24,8 +24,8 @@ from tb_bottleneck.schema.signals import PLUGIN_NAME
 class Routes:
     """All HTTP routes of the plugin, and the state from which they answer. The methods are GET and HEAD.
 
-    A request writes nothing to the disk. Requests for the list of runs, or for a recording by `id`, start the analysis
-    of all recordings in the background, if it is not done yet."""
+    The server itself writes nothing to the disk for a request. A request for the list of runs, or for a recording by
+    `id`, starts the analysis of those recordings that are not analysed yet, in the background."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Routes:
             "/devices": self._comparisons.devices,
             "/static/*": self.static,
         }
-        # The tab itself has no data, and must be there to show why it gets none.
+        # The files of the tab contain no data. They are served to every host, so that the tab can show the refusal.
         return {
             path: application(handler, None if handler == self.static else self._hosts)
             for path, handler in handlers.items()

@@ -34,7 +34,7 @@ class _Row(Record, frozen=True, gc=False):
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """The last answer and its parts. The next answer uses those parts again that did not change. Never modified."""
+    """The last answer and its parts. The next answer reuses the parts that did not change. Never modified."""
 
     scan: LogdirScan | None = None
     jobs: tuple[KnownJob, ...] = ()
@@ -43,11 +43,11 @@ class _Snapshot:
 
 
 class RunListBuilder:
-    """Builds the list of recordings. The web page asks for it every second. The list may be long, and little of it
-    changes.
+    """Builds the list of recordings. The web page asks for this list every second. The list may be long, and little of
+    it changes.
 
-    Any thread may call `text`: it builds its answer from an immutable snapshot of the last one, and replaces this
-    snapshot."""
+    Any thread may call `text`: this method builds the answer from an immutable snapshot of the last answer, and
+    replaces the snapshot."""
 
     def __init__(self, logdir: str, analyses: RecordingRegistry) -> None:
         self._logdir = logdir

@@ -14,12 +14,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 HOSTS_VARIABLE = "TB_BOTTLENECK_HOSTS"
-"""Environment variable with more names, separated by commas: `tb.example.com`, `.example.com` with all names below it,
-or `*` for all names."""
+"""Environment variable with additional accepted names, separated by commas: `tb.example.com`, `.example.com` for this
+name and all names below it, or `*` for all names."""
 
-# Names that public DNS has not: RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`, and those of Kubernetes and routers.
+# Endings that public DNS does not have: those of RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`, and those that
+# Kubernetes and routers use.
 _PRIVATE_ENDINGS = ("localhost", "local", "internal", "home.arpa", "lan", "svc", "test")
-# Services that forward to a user's notebook or port; nobody else chooses where names below them lead.
+# Services that forward to a user's notebook or port. Only the service chooses where a name below its own name leads.
 _NOTEBOOK_ENDINGS = (
     "googleusercontent.com",
     "colab.dev",
@@ -35,12 +36,12 @@ _NAME = re.compile(r"[a-z0-9_.-]{1,253}")
 
 
 class HostPolicy:
-    """The names that a client may use for this server, against DNS rebinding.
+    """The names that a client may use for this server, as a protection against DNS rebinding.
 
     A web page of an attacker can let its own name resolve to this machine, and then read what TensorBoard answers to
-    the browser. The browser sends the attacker's name as Host. So a request is answered only if its Host is a name that
-    nobody else can choose: an address, a name of this machine, a name that public DNS does not have, or a configured
-    one.
+    the browser. The browser sends the attacker's name as Host. Therefore a request is answered only if its Host is a
+    name that an attacker cannot choose: an address, a name of this machine, a name that public DNS does not have, or a
+    configured name.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -57,7 +58,7 @@ class HostPolicy:
         return cls([host, *proxies, *environment.get(HOSTS_VARIABLE, "").split(",")])
 
     def accepts(self, host: str) -> bool:
-        """Returns True if the Host header `host` has an accepted name, or is empty: HTTP/1.0 requests may have none,
+        """Returns True if the Host header `host` has an accepted name, or is empty. HTTP/1.0 requests may have no Host,
         and no browser sends such requests."""
         name = _name_of(host)
         if self._any or not host or _is_address(name):
@@ -65,7 +66,7 @@ class HostPolicy:
         if not _NAME.fullmatch(name):
             return False
         if "." not in name or name in self._names:
-            return True  # a name without a dot is looked up in the local network only
+            return True  # a name without a dot is looked up only in the local network
         return any(name == end or name.endswith(f".{end}") for end in self._endings) or name in _own_names()
 
 

@@ -1,7 +1,8 @@
-"""The reports of jobs that the list shows: saved ones, and those that were computed because somebody looked at a job.
+"""The reports of jobs that the list of recordings shows: saved reports, and those that were computed on request.
 
-A worker process reads the saved reports. The rows of the ranks come from the tables of their jobs, so their traces need
-no analysis; while a saved report is being read, the traces in its directory are not analysed either.
+A worker process reads the saved reports. The rows of the ranks in the list come from the tables in these reports, so
+the traces of these ranks need no analysis. While a saved report is being read, the traces in its directory are not
+analysed either.
 """
 
 import hashlib
@@ -54,8 +55,8 @@ class KnownJob:
 class KnownJobs:
     """All jobs that have a report.
 
-    `digests` has the digests of the ranks in saved reports; `held` are the traces that must not be analysed now,
-    because a saved report about them is being read."""
+    `digests` has the digests of the ranks in saved reports. `held` are the traces that are analysed only on request:
+    those with a digest in `digests`, and those in directories with a saved report that is still being read."""
 
     jobs: tuple[KnownJob, ...] = ()
     digests: Mapping[RecordingFile, Digest] = field(default_factory=dict)
@@ -73,8 +74,8 @@ class _Scan:
 
 @dataclass(frozen=True)
 class _SavedJob:
-    """A job whose report was saved to a file. The object is kept until the traces change, so that the list builds its
-    rows only once."""
+    """A job whose report was saved to a file. The object is kept until the traces change, so that the rows of its ranks
+    are built only once."""
 
     job: KnownJob
     digests: Mapping[RecordingFile, Digest]
@@ -86,7 +87,7 @@ class JobIndex:
     def __init__(self, questions: Questions | None = None) -> None:
         self._questions = questions
         self._scan = _Scan()
-        self._read: dict[SavedJobQuestion, _SavedJob | None] = {}  # None: it cannot be used
+        self._read: dict[SavedJobQuestion, _SavedJob | None] = {}  # None: the saved report cannot be used
         self._computed: LruCache[tuple[RecordingFile, ...], KnownJob] = LruCache(MAX_COMPUTED_KEPT)
         self._known = KnownJobs()
         self._complete = True
@@ -112,7 +113,8 @@ class JobIndex:
         return self._known
 
     def learn(self, reply: bytes, recordings: Iterable[RecordingFile]) -> None:
-        """Stores the job in `reply`, a JobAnswer as JSON. It was computed from some of `recordings`."""
+        """Stores the job in `reply`, a JobAnswer as JSON. The job was computed from some of `recordings`. Does nothing
+        if the job has fewer than two ranks or a rank that is not in `recordings`, or is known already."""
         by_id = {id_of(recording): recording for recording in recordings}
         job, table = _parsed(reply)
         members = [by_id.get(id_) for id_ in table.get("id", ())]
@@ -124,7 +126,7 @@ class JobIndex:
 
     def _is_read(self, question: SavedJobQuestion, recordings: Iterable[RecordingFile]) -> bool:
         """Returns True if there is a reply to `question`, which is about a saved report, or if no process can answer
-        questions. Asks a worker process if nothing was asked yet."""
+        questions. Otherwise asks a worker process without waiting. `recordings` are those of the scan."""
         if question not in self._read and self._questions is not None:
             reply = self._questions.ask(question, patience=0.0, client="list")
             if not isinstance(reply, AnalysisState):

@@ -27,7 +27,7 @@ class _Wanted:
 
     @classmethod
     def of(cls, recordings: Iterable[RecordingFile]) -> "_Wanted":
-        recordings = tuple(recordings)  # the same one if it is a tuple
+        recordings = tuple(recordings)  # the same object if it is a tuple already
         telemetry = frozenset(recording for recording in recordings if recording.is_telemetry)
         by_place: dict[str, list[RecordingFile]] = {}
         traces_by_run: dict[str, list[RecordingFile]] = {}
@@ -46,16 +46,17 @@ class RecordingRegistry:
         self._telemetry = telemetry
         self._jobs = jobs or JobIndex()
         self._wanted = _Wanted()
-        self._replaced: Sequence[RecordingFile] | None = None  # the recordings of the scan before
+        self._replaced: Sequence[RecordingFile] | None = None  # the recordings of the previous scan
         self._taking_over = threading.Lock()
 
     def want(self, recordings: Sequence[RecordingFile], saved_jobs: Sequence[RecordingFile] = ()) -> None:
         """Makes `recordings` the only recordings to analyse. Ranks that a saved report of a job (`saved_jobs`)
-        describes are analysed only on request. If the recordings are those of the last call, the time of a call does
-        not depend on their number.
+        describes are analysed only on request. If `recordings` is the same object as in the last call, the time of a
+        call does not depend on the number of recordings.
 
-        Only one request takes over the recordings of a new scan; meanwhile, other requests answer from the last scan.
-        With thousands of recordings this takes some ten ms, and many times as long if all requests do it at once."""
+        Only one request takes over the recordings of a new scan; meanwhile, other requests answer from the previous
+        scan. To take over thousands of recordings takes some ten ms, and many times as long if all requests do this at
+        the same time."""
         if not self._taking_over.acquire(blocking=False):
             return
         try:
@@ -85,8 +86,8 @@ class RecordingRegistry:
     def report(self, recording: RecordingFile) -> Report | AnalysisState:
         """Returns the report of `recording`, or the progress of its analysis.
 
-        The report is joined with existing reports from the other source of evidence (trace or telemetry) in the same
-        directory, and of equal ranks."""
+        Simulated gains are medians over the ranks of the run whose account (time per regime) is equal. The report is
+        joined with existing reports about the same training from the other source of evidence (trace or telemetry)."""
         report = self._own_report(recording)
         if isinstance(report, AnalysisState):
             return report
@@ -125,7 +126,7 @@ class RecordingRegistry:
         known = [(each, self.look(each)[1]) for each in self._wanted.by_place.get(place, ())]
         jobs = [job for job in self.jobs if place_of_path(job.first.path) == place]
         trainings = TrainingIndex().trainings(known, jobs)
-        # While another request takes over the scan that found this recording, it belongs to no training yet.
+        # The recording belongs to no training yet while another request takes over the scan that found the recording.
         members = next((each.recordings for each in trainings if recording in each.recordings), ())
         located = [(directory_of(recording), report)]
         for other in members:

@@ -66,8 +66,8 @@ class LogdirScan:
 
 
 def id_of(recording: RecordingFile) -> str:
-    """Returns the id by which clients name a recording. It depends only on the recording's path and run, so it stays
-    the same after a restart."""
+    """Returns the id by which clients name a recording. The id depends only on the path and the run of the recording,
+    so it stays the same after a restart."""
     return hashlib.sha256(os.fsencode(recording.path) + b"\0" + recording.run.encode()).hexdigest()[:16]
 
 
@@ -117,7 +117,7 @@ class RunIndex:
             listing, review = self._scan(self._roots), read_all(self._roots)
             last, recordings = self._last, listing.recordings
             if last is not None and recordings == last.listing.recordings:
-                recordings = last.listing.recordings  # what others built from the same tuple stays valid
+                recordings = last.listing.recordings  # the same tuple, so what others built from it stays valid
             scan = LogdirScan(
                 replace(listing, recordings=recordings, problems=listing.problems + review.problems),
                 {id_of(recording): recording for recording in recordings},

@@ -3,8 +3,8 @@
     want(recordings) ──▶ a thread reads the files that changed, and judges them ──▶ digest (kept)
     report, entry    ──▶ a cached reader of the file, brought up to date first
 
-An event file grows while its training runs. Only what was added is read: reading it from its beginning each time would
-cost more and more.
+An event file grows while its training runs. Only the added part is read, because reading the whole file each time would
+take longer and longer.
 """
 
 import logging
@@ -27,7 +27,8 @@ CACHED_FILES = 4
 """Maximum number of files in memory, at about 150 MB each after a day. A dropped file is read from its beginning."""
 
 REPORT_SECONDS = 10.0
-"""Maximum age of the phases that come with series: one window. Judging a day takes longer than reading what is new."""
+"""Maximum age in seconds of the phases in an answer with series: the shortest window of telemetry/windows.py. To judge
+the telemetry of a day takes longer than to read what is new."""
 
 LIVE_SECONDS = 30.0
 """A run with a last record older than this is not live; the monitor writes every few seconds."""
@@ -36,10 +37,11 @@ _log = logging.getLogger(__name__)
 
 
 class TelemetryEntry:
-    """One event file of a monitor: its reader, and the report about what was read. Each entry has its own lock."""
+    """One event file of a monitor: its reader, and the report about the part that was read. Each entry has its own
+    lock."""
 
     def __init__(self, recording: RecordingFile) -> None:
-        # imports the rules: only servers with telemetry do
+        # Imported here, because this import also imports the rules, which only servers with telemetry need.
         from tb_bottleneck.diagnosis.telemetry import TelemetryReader
 
         self.lock = threading.Lock()
@@ -59,8 +61,8 @@ class TelemetryEntry:
         return read_all(self.reader, run=self.recording.run) or self._report
 
     def report(self) -> Report:
-        """Reads what was added to the file, and returns its report: about its last phase while it is live,
-        afterwards about the whole run. The caller holds the lock."""
+        """Reads what was added to the file, and returns the report. While the run is live, the report is about its last
+        phase; afterwards, the report is about the whole run. The caller holds the lock."""
         from tb_bottleneck.diagnosis.telemetry import judge_telemetry, read_all
 
         failed = read_all(self.reader, run=self.recording.run)
@@ -83,7 +85,7 @@ class TelemetryRegistry:
         # By path: the judged recording, or None if it has to be judged again; its digest; the time of its last record.
         self._digests: dict[str, tuple[RecordingFile | None, Digest, int]] = {}
         self._wanted: frozenset[RecordingFile] = frozenset()
-        self._stale: dict[str, RecordingFile] = {}  # those that changed since they were judged, by path
+        self._stale: dict[str, RecordingFile] = {}  # the files that must be judged, new or changed, by path
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -100,7 +102,7 @@ class TelemetryRegistry:
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         """Returns the progress of `recording`, and its digest; None if there is no digest yet.
 
-        A run that is no longer live is judged again as a whole."""
+        If the run is no longer live, or is live again, marks its file to be judged again."""
         with self._lock:
             judged = self._digests.get(recording.path)
             if judged is None:

@@ -1,4 +1,4 @@
-"""The trainings of the analysed recordings, built again only where something changed."""
+"""Groups the recordings by training. The groups are built again only where something changed."""
 
 import os
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ Known = Sequence[tuple[RecordingFile, Digest | None]]
 class GroupedTraining(Record, frozen=True, gc=False):
     """The recordings of one training. The verdict of the first one is the verdict of the training.
 
-    `because` says why the verdict of the other source of evidence (trace or telemetry) is trusted; empty if it is not.
-    `job` is the summary of the job with its verdict, if the training is a job. `alert` is the memory problem of the
-    first recording, if it has one."""
+    `because` says why the verdict of the other source of evidence (trace or telemetry) is trusted; it is empty if that
+    verdict is not trusted. `job` is the summary of the job with its verdict, if the training is a job. `alert` is the
+    memory problem of the first recording, if it has one."""
 
     recordings: tuple[RecordingFile, ...]
     because: str = ""

@@ -23,20 +23,20 @@ from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import RecordingFile
 
 _Aged = tuple[int, str, int, RecordingFile]
-"""Minus the time of change, so that the newest is first; its path; and a number of its own, since the same recording
-may be added again before its first entry is dropped."""
+"""An entry of a heap: minus the time of change of the file, so that the newest file is first; its path; a unique
+number, because the same recording may be added again before its first entry is dropped; and the recording."""
 
 
 class WaitingRecordings:
     """The recordings that wait for their analysis, in the order in which they will be analysed.
 
-    Requested recordings come first, the latest request before earlier ones; then the newest recordings. Every method
-    but `replace` takes about the same time for ten recordings as for ten thousand. Not thread-safe."""
+    Requested recordings come first, the latest request before earlier ones; then the newest recordings. All methods
+    except `all` and `replace` take about the same time for ten recordings as for ten thousand. Not thread-safe."""
 
     def __init__(self) -> None:
         self._waiting: set[RecordingFile] = set()
-        self._asked: dict[RecordingFile, None] = {}  # in the order of the last question; some wait no longer
-        self._aged: list[_Aged] = []  # a heap; some wait no longer
+        self._asked: dict[RecordingFile, None] = {}  # by time of the last request; some do not wait any more
+        self._aged: list[_Aged] = []  # a heap; some do not wait any more
         self._numbers = count()
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class WaitingRecordings:
         self._asked[recording] = None
 
     def replace(self, recordings: frozenset[RecordingFile]) -> None:
-        """Makes `recordings` the only waiting ones. Those among them that were requested before stay first."""
+        """Makes `recordings` the only waiting recordings. Those that were requested before stay first."""
         self._waiting = set(recordings)
         self._asked = {each: None for each in self._asked if each in recordings}
         self._aged = [self._aged_entry(each) for each in recordings]
@@ -113,7 +113,7 @@ class AnalysisQueue:
         self._limits = limits
         self._changed = threading.Condition()
         self._wanted: frozenset[RecordingFile] = frozenset()
-        self._on_request: frozenset[RecordingFile] = frozenset()  # those of them that wait for a request
+        self._on_request: frozenset[RecordingFile] = frozenset()  # those that are analysed only after a request
         self._waiting = WaitingRecordings()
         self._requested_at: dict[RecordingFile, float] = {}
         self._running: dict[RecordingFile, AnalysisState] = {}
@@ -255,8 +255,8 @@ class AnalysisQueue:
                 self._retry_at[recording] = time.monotonic() + delay
 
     def _retry_delay(self, recording: RecordingFile, reasons: set[str]) -> float | None:
-        """Returns after how many seconds `recording` is read again; None if its result is final. `reasons` are the
-        codes of the problems that its report states."""
+        """Returns the number of seconds after which `recording` is read again; None if its result is final. Counts the
+        retry. `reasons` are the codes of the problems that the report states."""
         if GROWING in reasons:
             return self._limits.retry_seconds
         retries = self._retries.get(recording, 0)

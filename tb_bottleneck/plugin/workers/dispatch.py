@@ -1,4 +1,4 @@
-"""Answers the questions of questions.py, in the process that looks into recordings."""
+"""Answers the questions of questions.py. This module runs in the worker processes that answer questions."""
 
 import os
 from collections.abc import Callable
@@ -173,5 +173,5 @@ def _open(recording: ComparedRecording, progress: ProgressCallback | None) -> Co
     run = open_recordings(recording.name, [recording.trace.path], telemetry, progress)
     if not isinstance(run, UnjudgedRun):
         return run
-    file = os.path.basename(recording.trace.path)  # the reasons begin with it
+    file = os.path.basename(recording.trace.path)  # the reasons begin with this name
     return replace(run, because=tuple(reason.replace(file, without_host(file)) for reason in run.because))

@@ -11,7 +11,7 @@ from tb_bottleneck.schema.bottleneck_pb2 import Health, HealthReason, Report
 from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.sources.logdir import RecordingFile
 
-# Like every fix in a report these are lines to copy: commands, or code of the training script.
+# Like every fix in a report, these are lines to copy: commands, or code of the training script.
 FIXES = {
     "worker_not_started": "python -m tensorboard.main --logdir ...   # the Python that has tb_bottleneck installed",
     "worker_died": "touch FILE   # tries it again; fewer steps need less: schedule(wait=5, warmup=2, active=3)",
@@ -77,8 +77,10 @@ class WorkerLimits:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "WorkerLimits":
-        """Returns the default limits, changed by the variables TB_BOTTLENECK_PROCESSES, TB_BOTTLENECK_MEMORY_GIB and
-        TB_BOTTLENECK_SECONDS_PER_FILE in `environment`.
+        """Returns the limits that the variables TB_BOTTLENECK_PROCESSES, TB_BOTTLENECK_MEMORY_GIB and
+        TB_BOTTLENECK_SECONDS_PER_FILE in `environment` set. The others have their defaults.
+
+        The default of TB_BOTTLENECK_PROCESSES is 2 if at least two cores are spare, else 1.
 
         Raises:
             ValueError: a variable is not a positive number; the message names it."""
@@ -110,7 +112,7 @@ _HEAD = struct.Struct(">cI")
 class FrameKind(Enum):
     """The kind of content of a frame, which is one message on the pipe between the server and a worker process."""
 
-    REQUEST = b"Q"  # to the worker: JSON {"path", "run"} of a recording, or a question (questions.py)
+    REQUEST = b"Q"  # to the worker: JSON {"path", "run", "source"} of a recording, or a question (questions.py)
     PROGRESS = b"P"  # from the worker: a share done, see pack_share
     REPORT = b"R"  # from the worker: a serialized Report
     ANSWER = b"A"  # from the worker: the answer to a question

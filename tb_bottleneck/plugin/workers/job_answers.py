@@ -19,14 +19,14 @@ from tb_bottleneck.sources.file_system import without_host
 from tb_bottleneck.sources.logdir import RecordingFile
 
 ProgressCallback = Callable[[int, int], None]
-_PARTS = 1000  # of the progress of one trace
+_PARTS = 1000  # number of parts into which the progress of one trace is divided
 
 
 def saved_job(question: SavedJobQuestion) -> JobAnswer:
     """Returns the job from the first usable saved report in `question.saved` that contains `question.trace`.
 
     Raises:
-        Unusable: there is none that can be used; the message says why.
+        Unusable: no saved report can be used; the message says why.
     """
     reasons = []
     for file in question.saved:
@@ -90,8 +90,8 @@ def _finished(answer: JobAnswer, trace: TraceFile, brief: bool = False) -> JobAn
 
 
 def _part(progress: ProgressCallback | None, number: int, count: int) -> ProgressCallback | None:
-    """Returns the progress callback for trace number `number` of `count` traces. It reports to `progress`, the callback
-    for all traces. None if `progress` is None."""
+    """Returns the progress callback for trace number `number` (from 0) of `count` traces. This callback calls
+    `progress`, the callback for all traces. Returns None if `progress` is None."""
     if progress is None:
         return None
     whole = progress

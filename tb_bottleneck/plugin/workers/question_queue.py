@@ -3,8 +3,9 @@
     ask(question, client) ──▶ waiting ──▶ a slot (a thread and its process) ──▶ replies (cached, up to REPLY_BYTES)
 
 These processes are not those that analyse recordings. Therefore they answer at once while analyses run, and only they
-keep traces in memory. A slot starts when no other slot may take a waiting question, and ends when no question came for
-a while. A question that no client asks any more is dropped; if it runs, its process is ended.
+keep traces in memory. A slot starts if no slot is idle and a waiting question may be answered now. A slot ends when no
+question came for a while. A question that no client asks any more is dropped; if a process is answering the question,
+this process is ended.
 """
 
 import threading
@@ -21,7 +22,7 @@ from tb_bottleneck.plugin.workers.worker_client import Reply, WorkerProcess
 
 WAITING_LIMIT = 64  # a tab does not withdraw its questions, so old ones are dropped
 MAX_PER_CLIENT = 2
-"""Questions of one client that are answered at the same time: fewer than there are processes."""
+"""Maximum number of questions of one client that are answered at the same time: fewer than there are processes."""
 
 Slot = Hashable
 
@@ -31,9 +32,9 @@ class QuestionSchedule:
 
     No recording and no client can occupy all processes. Questions about one file are answered one after the other: the
     first one reads the file, and a damaged file occupies only one process. A question about a file goes to the process
-    that has the file in memory, if that process is idle. Among the clients, the one with the fewest running questions
-    is next; among equal ones, the one that was served longest ago. Of the questions of one client, the newest is
-    next, because it is on the screen.
+    that has the file in memory, if that process is idle. The client with the fewest running questions is next; if
+    several clients have equally few, the client whose last question started longest ago is next. Of the questions of
+    one client, the newest is next, because its answer is on the screen.
 
     A schedule has no lock; its owner must hold one."""
 
@@ -54,8 +55,8 @@ class QuestionSchedule:
             del self.waiting[next(each for each, asked_by in self.waiting.items() if asked_by == busiest)]
 
     def next(self, slot: Slot, idle: Iterable[Slot]) -> RecordingQuestion | None:
-        """Returns the question that the process of `slot` should answer; None if it should wait. `idle` are all slots
-        whose processes have no question."""
+        """Returns the question that the process of `slot` should answer; None if the process should wait. `slot` is
+        None for a slot that does not exist yet. `idle` are all slots whose processes have no question."""
         busy = frozenset[str]().union(*map(paths_of, self.running))
         elsewhere = frozenset[str]().union(*(self._read_by.get(other, frozenset()) for other in idle if other != slot))
         elsewhere -= self._read_by.get(slot, frozenset())
@@ -90,11 +91,12 @@ class QuestionSchedule:
 
 PROCESSES = 3
 PATIENCE_SECONDS = 2.0
-"""Maximum time that a request waits for its reply; then the client has to ask again. A browser has six connections."""
+"""Maximum time that a request waits for its reply; then the client has to ask again. A waiting request occupies one of
+the six connections that a browser has."""
 ABANDONED_SECONDS = 10.0  # a tab asks again after a quarter of a second
 REPLY_BYTES = 48 << 20
 BYTES_PER_REPLY = 2000  # estimate for the objects of a question and its entries
-FAILURE_SECONDS = 5.0  # a failure is repeated for this long, then the question is tried again
+FAILURE_SECONDS = 5.0  # a failure is the reply for this long, then the question is tried again
 SECONDS_PER_QUESTION = 300.0
 
 
@@ -238,8 +240,8 @@ class QuestionQueue:
             self._changed.notify_all()
 
     def _ask_again(self, question: RecordingQuestion, client: str) -> None:
-        """Puts `question` of `client` back into the queue if somebody still wants its answer after the worker process
-        that worked on it was interrupted. The caller holds the lock."""
+        """Puts `question` of `client` back into the queue if a client has asked it again since its worker process was
+        interrupted. The caller holds the lock."""
         if question in self._interest:
             self._schedule.add(question, client)
         self._start_slots()
@@ -251,7 +253,7 @@ class QuestionQueue:
 
 
 def _size(question: RecordingQuestion, reply: Reply) -> int:
-    """Returns roughly how many bytes a cached question and its reply take. The question counts, because it may be
+    """Returns roughly how many bytes a cached question and its reply take. The question is included, because it may be
     longer than the reply."""
     match reply:
         case bytes():

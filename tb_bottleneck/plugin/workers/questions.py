@@ -1,7 +1,8 @@
 """Questions about recordings, as the server sends them to the process that answers them.
 
-A question is a frozen value: equal questions have equal answers, so a question is also the key of its cached reply. It
-names each file with its modification time and size. A file that was replaced therefore makes a new question.
+A question is a frozen value: equal questions have equal answers, so a question is also the key of its cached reply. A
+question names each file with its modification time and size. Therefore the question about a file is a different one
+after the file was replaced.
 """
 
 import json
@@ -48,7 +49,7 @@ class ComparedRecording:
 @dataclass(frozen=True)
 class TimelineQuestion:
     """A request for the timeline of a trace from `begin_ns` to `end_ns`, at the resolution of `pixels` columns. None
-    means the start, the end, or the smallest width."""
+    means the start of the trace, its end, or the smallest width."""
 
     trace: TraceFile
     begin_ns: float | None = None
@@ -67,9 +68,9 @@ class TablesQuestion:
 class TreeQuestion:
     """A request for a tree of the time in a trace. `by`, one of drilldown/tree/paths.BY, says how time is divided.
 
-    The answer compares with the trace `other`, if given. With `merged`, modules whose names differ only in numbers are
-    one node. Steps count from 1, and `last_step` is included. None means the device that the report judges, or the
-    first or last step that it judges."""
+    If `other` is not None, the answer also has the tree of this other trace. If `merged` is True, modules whose names
+    differ only in numbers are one node. Steps count from 1, and `last_step` is included. For `device`, `first_step` and
+    `last_step`, None means the device, the first step and the last step that the report judges."""
 
     trace: TraceFile
     by: str
@@ -109,7 +110,7 @@ class DependenciesQuestion:
 
 @dataclass(frozen=True)
 class SliceQuestion:
-    """A request for the events from `begin_ns` to `end_ns` as a trace of its own. The defaults are the limits of the
+    """A request for the events from `begin_ns` to `end_ns` as a separate trace. None means the start or the end of the
     recording."""
 
     trace: TraceFile

@@ -3,8 +3,9 @@
 One kind of worker turns recordings into reports (`analyse_recordings`), the other one answers questions about
 recordings (`answer_questions`, see question_queue.py).
 
-`worker_client.py` is the server's end. A worker is a program of its own, neither a fork of the threaded server nor a
-re-import of its main module. It ends when stdin ends or its parent is gone, so that no worker outlives TensorBoard.
+`worker_client.py` is the server's end of the pipes. A worker is a new program: it is no fork of the server, which has
+threads, and it does not import the server's main module. A worker ends when its stdin ends or its parent is gone, so
+that no worker outlives TensorBoard.
 """
 
 import contextlib
@@ -117,8 +118,8 @@ def _described(error: Exception) -> str:
 
 
 def _excerpt(payload: bytes) -> str:
-    """Returns the beginning of the request `payload` as text for the log. It is JSON in ASCII, so it contains no
-    control characters."""
+    """Returns the beginning of the request `payload` as text for the log. A request is JSON in ASCII, so the text has
+    no control characters."""
     return payload[:DETAIL_CHARACTERS].decode("ascii", "replace")
 
 

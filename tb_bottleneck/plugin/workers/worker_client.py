@@ -37,7 +37,8 @@ _START = (
 directory first, where a user's own `queue.py` would shadow the standard library's."""
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""BLAS pools reserve address space per core, which would use up the memory limit, and cores that the training needs."""
+"""Environment variables for one thread per process. The thread pools of BLAS would reserve address space for each core,
+which uses up the memory limit, and would occupy cores that the training needs."""
 
 Task = Literal["analyse_recordings", "answer_questions"]
 """The function of worker.py that a worker process runs."""
@@ -158,7 +159,8 @@ def command(task: Task, function: str, memory_bytes: int) -> list[str]:
 def _exchange(
     process: "subprocess.Popen[bytes]", request: bytes, on_progress: Callable[[float], None]
 ) -> Report | Reply | None:
-    """Sends `request` and waits for the reply. Returns None if the process ends or its reply is invalid."""
+    """Sends `request` to `process` and returns the reply. Returns None if the process ends; kills the process and
+    returns None if the reply is invalid."""
     try:
         write_frame(_pipe(process.stdin), FrameKind.REQUEST, request)
         while (frame := read_frame(_pipe(process.stdout))) is not None:
