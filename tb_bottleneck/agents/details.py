@@ -55,7 +55,7 @@ async def tree(session: Session, arguments: Arguments, tell: Tell) -> str:
 
 def _rows_of(nodes: Mapping[str, Any], before: Mapping[str, Any] | None, text: str) -> list[dict[str, Any]]:
     """Returns one row per node, depth first from the root. If `text` is not empty, returns only the nodes whose
-    lower-case name contains `text`."""
+    lower-case name contains `text`. `before` is the same tree for the trace to compare with, or None."""
     parents, names = nodes["parent"], nodes["name"]
     times = [sum(column["ns"][node] for column in nodes["regimes"]) for node in range(len(parents))]
     old = [sum(column["ns"][node] for column in before["regimes"]) for node in range(len(parents))] if before else []

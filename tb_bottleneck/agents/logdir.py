@@ -26,7 +26,8 @@ class Recordings:
 
     @cached_property
     def folders(self) -> dict[str, list[RecordingFile]]:
-        """Maps the folder of each run to its recordings. The monitor's own folders belong to the folder above them."""
+        """Maps the folder of each run to the recordings in this folder. Recordings in the monitor's own folders belong
+        to the folder above."""
         found: dict[str, list[RecordingFile]] = {}
         for recording in self.scan.listing.recordings:
             found.setdefault(folder_of(recording), []).append(recording)

@@ -25,7 +25,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 MAX_FOLDERS = 10
 """Largest number of folders that one call of list_runs analyses."""
 
-_LIST_CHARACTERS = 30_000  # from here on, the next folder comes on the next page; a folder has at most 64 rows
+_LIST_CHARACTERS = 30_000  # a page with more characters gets no further folder; a folder has at most 64 rows
 _LEFT_OUT = frozenset(("operators", "membership"))
 _RUNS = RankState.RUNNING.value
 _LONG = frozenset(("step_times_ns", "curve", "lifetimes", "history", "bins", "source", "witness", "definition"))
@@ -100,7 +100,8 @@ async def show_report(session: Session, arguments: Arguments, tell: Tell) -> str
 def _without_long(value: Any) -> Any:
     """Returns `value` (JSON data) without columns and curves, which only the tab draws."""
     if isinstance(value, Mapping):
-        # `source` is the name of the file at the top, and lines of the program in a place.
+        # In the report itself, `source` is the name of the file, a text. In a place, `source` is a list of lines of the
+        # program, which is left out.
         return {
             name: _without_long(each)
             for name, each in value.items()

@@ -58,7 +58,7 @@ def server_of(session: Session) -> "Server[Any]":
 
         async def tell(share: float) -> None:
             nonlocal told
-            if share > told:  # the protocol asks for growing values, but each part of a job begins anew
+            if share > told:  # the protocol asks for growing values, but each part of a call begins at 0 again
                 told = share
                 await context.session.report_progress(share, 1.0)
 

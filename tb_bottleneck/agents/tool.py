@@ -14,7 +14,7 @@ MAX_TEXT = 300
 
 MAX_NUMBER = 1 << 30
 OFFSET = {"offset": {"type": "integer"}}
-"""The argument of tools whose answers have pages: the `next_offset` of the previous answer."""
+"""The argument of tools whose answers have pages. The value is the `next_offset` of the previous answer."""
 
 ID = {"id": {"type": "string"}}
 
@@ -84,7 +84,8 @@ def _check(name: str, value: Any, schema: Mapping[str, Any]) -> None:
 
 def parts_of(message: Mapping[str, Any], left_out: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
     """Returns the fields of `message` as rows: one row for all scalars, one row for each dict, and one row for each
-    entry of a list. `part` of a row is the name of the field, or "summary". Skips the fields in `left_out`."""
+    entry of a list. `part` of a row is the name of the field, or "summary" for the scalars. Dicts and lists in the
+    fields `left_out` are skipped."""
     scalars = {name: value for name, value in message.items() if not isinstance(value, dict | list)}
     rows = [{"part": "summary", **scalars}]
     for name, value in message.items():

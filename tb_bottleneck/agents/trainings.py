@@ -1,4 +1,4 @@
-"""The reports of the trainings in one folder: each with one verdict from its traces, its telemetry and its ranks."""
+"""The reports of the trainings in one folder. Each training has one verdict from its traces, telemetry and ranks."""
 
 import asyncio
 import os
@@ -22,7 +22,8 @@ from tb_bottleneck.schema.job_pb2 import JobAnswer
 from tb_bottleneck.sources.logdir import RecordingFile
 
 MAX_FOLDER = 64
-"""Largest number of recordings of a folder that are analysed together. In a larger folder, only one is analysed."""
+"""Largest number of recordings of a folder that are analysed together. Of a larger folder, only one recording is
+analysed."""
 
 MAX_REPORTS = 512
 """Largest number of reports that are kept in memory. Each report takes about 100 KB."""
@@ -63,9 +64,10 @@ class Trainings:
     async def in_folder(
         self, folder: str, known: Recordings, tell: Tell, only: RecordingFile | None = None
     ) -> list[AnalysedTraining]:
-        """Returns the trainings of `folder`. If the folder has more than MAX_FOLDER recordings, analyses and returns
-        only one: the recording `only`, or, if that is None, the newest recording. `tell` is called with the
-        progress."""
+        """Returns the trainings of `folder`. `tell` is called with the progress.
+
+        If the folder has more than MAX_FOLDER recordings, only one is analysed and returned: `only`, or the newest
+        recording if `only` is None."""
         files = known.folders.get(folder, [])
         note = ""
         if len(files) > MAX_FOLDER:
@@ -73,7 +75,7 @@ class Trainings:
             files = [only or max(files, key=lambda each: each.mtime_ns)]
         lock = self._locks.get(folder) or asyncio.Lock()
         self._locks.put(folder, lock)
-        async with lock:  # of several calls about one folder, the first one analyses it
+        async with lock:  # if several calls are about one folder, the first one analyses the folder
             reports = [await self._report(file, number, len(files), tell) for number, file in enumerate(files)]
         joined = join([(os.path.dirname(file.path), report) for file, report in zip(files, reports, strict=True)])
         jobs = {tuple(ranks): await self._job([files[at] for at in ranks], known, tell) for ranks in jobs_in(joined)}
@@ -102,8 +104,9 @@ class Trainings:
         return report
 
     async def _job(self, ranks: Sequence[RecordingFile], known: Recordings, tell: Tell) -> Job | None:
-        """Returns the saved report of the job that consists of `ranks`. If none is saved, computes it if the job has
-        few ranks, else returns None."""
+        """Returns the job that consists of `ranks`, from its saved report. Without a usable saved report, computes the
+        job from the traces if it has at most MAX_COMPUTED ranks. Returns None if it has more ranks, or if its traces
+        cannot be used."""
         traces = tuple(TraceFile.of(id_of(rank), rank) for rank in ranks)
         run, saved = ranks[0].run, [each for each in known.scan.listing.saved_jobs if each.run == ranks[0].run]
         questions: list[RecordingQuestion] = []

@@ -1,7 +1,7 @@
 """Runs analyses and questions in worker processes, with progress, while the server answers other calls.
 
-The processes are those of the plugin, with their limits on memory and time. They cannot open links, and end with this
-process. A call that is cancelled ends its process.
+The worker processes run the same program as those of the plugin, with the same limits on memory and time. They do not
+follow symbolic links. They end when the server ends. If a call is cancelled, the worker process that it uses is ended.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tb_bottleneck.sources.logdir import RecordingFile
 
 PROGRESS_SECONDS = 0.5
 MIN_PROCESSES = 2
-"""Lowest number of processes of each kind, so that one large recording does not delay the calls about all others."""
+"""Minimum number of processes of each kind, so that one large recording does not delay the calls about others."""
 
 ANALYSE = "tb_bottleneck.agents.any_recording:diagnose_any"
 ANSWER = "tb_bottleneck.plugin.workers.dispatch:answer"
@@ -35,7 +35,7 @@ Tell = Callable[[float], Awaitable[None]]
 
 
 class _Call:
-    """One use of a worker process by a request. Any thread may cancel it."""
+    """One use of a worker process by a request. Any thread may call `cancel`."""
 
     def __init__(self) -> None:
         self.share = 0.0
@@ -70,7 +70,7 @@ class _Call:
 
 
 class _Pool:
-    """Worker processes of one kind. Each is used by one call at a time. Calls wait in the order in which they came."""
+    """Worker processes of one kind. One call at a time uses a process. Calls wait in the order in which they came."""
 
     def __init__(self, task: Task, function: str, limits: WorkerLimits) -> None:
         self._processes = [WorkerProcess(task, function, limits) for _ in range(limits.processes)]

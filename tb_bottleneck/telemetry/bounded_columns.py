@@ -14,8 +14,9 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Column:
-    """One figure over time, one entry per row. A row that is merged from several readings has their lowest, mean and
-    highest value in `low`, `mean` and `high`; in other rows, these are equal. NaN means not known."""
+    """One figure over time, one entry per row. In a row that is merged from several readings, `low`, `mean` and `high`
+    are the lowest, mean and highest value of these readings; in other rows, the three are equal. NaN means not
+    known."""
 
     low: Floats
     mean: Floats
@@ -33,10 +34,10 @@ class Rows:
     """A table of at most `bound` rows: recent rows are kept as they are, older ones are merged into groups (buckets).
 
         history: buckets of 2^k rows, oldest first │ recent: single rows
-        end  count  low mean high (per column)     │ end  value (per column)
+        end  count  low mean high (per column)     │ end  count  value (per column)
 
-    When the history is full, its buckets are merged in pairs, so all of them have the same number of rows. A bucket
-    keeps the lowest and the highest value, so no spike is lost. Not thread-safe."""
+    When the history is full, its buckets are merged in pairs. Therefore all buckets are made from about the same number
+    of rows. A bucket keeps the lowest and the highest value, so no spike is lost. Not thread-safe."""
 
     def __init__(self, names: Iterable[str], bound: int) -> None:
         self.names = tuple(names)
@@ -55,7 +56,7 @@ class Rows:
 
     @property
     def last(self) -> int:
-        """Time of the newest row, ns; 0 if there is none."""
+        """Time of the newest row, ns; 0 if there are no rows."""
         if self._recent:
             return int(self._end[self._recent - 1])
         return int(self._history[-1].end[-1]) if self._history else 0
@@ -64,7 +65,7 @@ class Rows:
         """Adds rows. `end` has their times in ns, which must be later than those of the existing rows. A column that is
         not in `values` becomes NaN.
 
-        A row with a `count` above 1 is the mean of that many readings or steps."""
+        `count` has the number of readings or steps that each row is the mean of; None means 1 for each row."""
         self._whole = None
         done = 0
         while done < len(end):
@@ -168,7 +169,9 @@ class Points:
 def points_of(rows: Rows, most: int | None = None, since: int = 0, until: int | None = None) -> Points:
     """Returns the rows that ended in (since, until] (ns) as at most `most` points per column. None means no limit.
 
-    A merged row, or a bucket of rows, becomes two points: first its lowest value, then its highest."""
+    Each row becomes one point if that is exact: no row is merged, and there are at most `most` rows. Otherwise the rows
+    are divided into groups, and each group becomes two points: first its lowest value, then its highest. There is at
+    least one group, so `most` = 1 can result in two points."""
     first = int(np.searchsorted(rows.end, since, side="right"))
     stop = len(rows.end) if until is None else max(int(np.searchsorted(rows.end, until, side="right")), first)
     end = rows.end[first:stop]

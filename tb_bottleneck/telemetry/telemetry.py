@@ -12,7 +12,8 @@ from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, RunContext, Series,
 from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Rows, Times
 
 SERIES_ROWS = 1 << 16
-"""Maximum rows of one series: nine hours of single readings at one per second; older ones are merged into buckets."""
+"""Maximum rows of one series. At one reading per second, up to nine hours of recent readings stay single rows; older
+readings are merged into buckets."""
 
 STEP_ROWS = 1 << 17
 """Maximum rows of the table of steps; half of them are single steps."""
@@ -51,7 +52,7 @@ class Telemetry:
 
     @property
     def last(self) -> int:
-        """Time of the newest row, ns since 1970; 0 if there is none."""
+        """Time of the newest row, ns since 1970; 0 if there are no rows."""
         return max([self.steps.last, *(rows.last for rows in self.series.values())])
 
     @property
@@ -60,7 +61,8 @@ class Telemetry:
         return tuple(sorted({device for _, device in self.series if device != HOST}))
 
     def add(self, messages: Iterable[RunContext | Packet]) -> None:
-        """Adds messages in the order in which they were written. No content of a message raises an exception."""
+        """Adds messages in the order in which they were written. Never raises an exception because of the content of a
+        message."""
         for message in messages:
             if isinstance(message, RunContext):
                 self._set_context(message)
@@ -82,7 +84,7 @@ class Telemetry:
         try:
             facts = MessageToDict(context.facts)
         except (ValueError, SerializeToJsonError):
-            self.dropped["implausible"] += 1  # it contains NaN or infinity
+            self.dropped["implausible"] += 1  # the context contains NaN or infinity
             return
         self.context, self.facts = context, facts
         del context.notes[MAX_TELEMETRY_NOTES:]
@@ -108,7 +110,7 @@ class Telemetry:
             return
         rows = known if known is not None else Rows(("value",), SERIES_ROWS)
         unit, when, values = SERIES[name].unit, np.array(series.unix_ns), np.array(series.values)
-        # Nearly all series are sound. The quick check pays off: a day's run has a few hundred thousand of them.
+        # The quick check saves time: nearly all series messages are sound, and a day has a few hundred thousand.
         if not _is_sound(when, values, rows.last):
             good = self._plausible(values, unit) & self._later(when, rows.last)
             when, values = when[good], values[good]
@@ -143,8 +145,8 @@ class Telemetry:
             self.steps.append(when[good].astype(np.int64), columns, count[good])
 
     def _fill_gaps(self, name: str, values: Floats) -> Floats:
-        """Returns the values of the step column `name`. For a sparse count that had any value so far, NaN becomes 0, so
-        that means are correct."""
+        """Returns `values`, the values of the step column `name`. In a sparse count that had any value so far, NaN
+        becomes 0, so that means are correct."""
         if name not in SPARSE_COUNTS:
             return values
         if not np.isnan(values).all():
@@ -171,8 +173,8 @@ class Telemetry:
         return good
 
     def _later(self, when: Floats, than: int) -> Bools:
-        """Returns a mask of the times in `when` (ns) that are later than `than` and later than all times before them in
-        `when`. Counts the others."""
+        """Returns a mask over `when` (ns): True for a time that is later than `than` and than all earlier entries of
+        `when`. Counts the other times as dropped."""
         with np.errstate(invalid="ignore"):
             possible = (when > than) & (when < MAX_TIME_NS)
         times: Times = np.where(possible, when, 0).astype(np.int64)
@@ -183,8 +185,10 @@ class Telemetry:
 
 
 def _is_sound(when: Floats, values: Floats, last: int) -> bool:
-    """Returns True if all readings are plausible and in order, so that they can be used as they are. `last` is the time
-    of the reading before. NaN fails every comparison, so the result is then False."""
+    """Returns True if all readings are plausible and in order, so that they can be used as they are.
+
+    `last` is the time of the previous reading. If a time or a value is NaN, the result is False, because comparisons
+    with NaN are False."""
     if not len(when):
         return False
     return bool(

@@ -17,17 +17,20 @@ from tb_bottleneck.telemetry.bounded_columns import Bools, Floats, Times
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
 MIN_WINDOW_NS = 10 * NS_PER_S
-"""Time of ten readings at one per second: the driver's utilisation is itself a mean over up to one second."""
+"""Time of ten readings at one per second. One reading is not enough: the driver's utilisation is itself a mean over up
+to one second."""
 
 READING_NS = NS_PER_S
-"""Time that a reading of a device is a mean of: NVML says at most one second, and counters are read once a second."""
+"""A reading of a device is a mean over at most this time before the reading. NVML says at most one second, and counters
+are read once a second."""
 
 LONGEST_CAPTURE_NS = 60 * NS_PER_S
-"""A later end is that of something else: the note of the capture's own end was lost. A choice."""
+"""Longest time of a capture. If the next note about an end is later, it belongs to something else, because the note
+about the end of this capture was lost. The capture then ends after this time. The value is a choice."""
 
 STEPS_PER_WINDOW = 10
-"""Minimum number of steps, at the median step time: with several workers, batches arrive in bursts, so a few steps do
-not show the usual wait."""
+"""Minimum number of steps in a window, at the median step time. With several workers, batches arrive in bursts, so a
+few steps do not show the usual wait."""
 
 MAX_WINDOWS = 1440
 """One window per minute of a day."""
@@ -50,7 +53,8 @@ class Grid:
         return self.begin + self.width * np.arange(self.count + 1, dtype=np.int64)
 
     def window_of(self, when: Times) -> Times:
-        """Returns the index of the window of each time. Times outside get the first or the last window."""
+        """Returns the index of the window of each time in `when` (ns since 1970). Times outside all windows get the
+        first or the last window."""
         window: Times = np.clip((when - self.begin) // self.width, 0, self.count - 1)
         return window
 
@@ -60,7 +64,7 @@ class Windows:
     window."""
 
     def __init__(self, telemetry: Telemetry, since: int = 0) -> None:
-        """Uses all telemetry, or only what ended after `since`, in ns since 1970."""
+        """Uses only telemetry that ended after `since`, in ns since 1970; all telemetry if `since` is 0."""
         self._telemetry = telemetry
         self._steps = telemetry.steps
         self._judged = _judged_steps(telemetry, since)
@@ -105,7 +109,7 @@ class Windows:
     def total(self, column: str) -> Floats:
         """Returns the sum of a step column over each window's steps; NaN if no step of the window has a value.
 
-        Steps without a value count with the mean of the others in their window.
+        For a step without a value, the mean of the other steps in the same window is used.
         """
         mean = self._steps.column(column).mean[self._judged]
         count = self._steps.count[self._judged]
@@ -116,7 +120,8 @@ class Windows:
             return total / weight * self.steps
 
     def highest(self, column: str) -> tuple[Times, Floats, Floats]:
-        """Returns three arrays over the rows of judged steps: mean step number as int, highest value, mean value."""
+        """Returns three arrays over the rows of judged steps: the mean step number as int, the highest value of the
+        step column `column`, and its mean value."""
         of = self._steps.column(column)
         number = self._steps.column("number").mean[self._judged]
         return np.nan_to_num(number).astype(np.int64), of.high[self._judged], of.mean[self._judged]
@@ -141,8 +146,8 @@ class Windows:
         """Returns the mean of the series `name` in each window; NaN if there is no reading.
 
         If `of_device` is True, the series of `device` is used, otherwise the series of the host. A reading of a device
-        is a mean over the time before it, so readings that contain time before the judged steps or of a capture are
-        left out, if there are others.
+        is a mean over the time before the reading. Therefore readings that include time before the judged steps, or
+        time of a capture, are left out if there are other readings.
         """
         rows = self._telemetry.series.get((name, self._owner(of_device)))
         if rows is None:
@@ -157,15 +162,15 @@ class Windows:
             return np.asarray(total / np.bincount(window, weight, self.grid.count))
 
     def growth(self, name: str, of_device: bool = False) -> Floats:
-        """Returns the increase of the counter `name` in each window; NaN without readings before and after, or if it
-        decreased.
+        """Returns the increase of the counter `name` in each window; NaN if there are no readings before and after the
+        window, or if the counter decreased.
 
         `of_device` is as in `mean`."""
         rows = self._telemetry.series.get((name, self._owner(of_device)))
         if rows is None or len(rows) < 2:
             return np.full(self.grid.count, np.nan)
         read = np.interp(self.grid.edges, rows.end, rows.column("value").high, left=np.nan, right=np.nan)
-        # The first window begins a little before the first reading, and the last ends a little after the last one.
+        # The first window may begin before the first reading, and the last window may end after the last reading.
         read[0] = rows.column("value").low[0] if np.isnan(read[0]) else read[0]
         read[-1] = rows.column("value").high[-1] if np.isnan(read[-1]) else read[-1]
         grown = np.diff(read)
@@ -173,7 +178,7 @@ class Windows:
 
     def readings(self, name: str, of_device: bool = False) -> tuple[Times, Floats]:
         """Returns the times (ns) and the values of the series `name`, not cut into windows. `of_device` is as in
-        `mean`. Empty without readings."""
+        `mean`. The arrays are empty if there are no readings."""
         rows = self._telemetry.series.get((name, self._owner(of_device)))
         if rows is None:
             return np.empty(0, np.int64), np.empty(0)
@@ -188,8 +193,8 @@ class Windows:
         return np.asarray((when >= edges[0]) & (when <= edges[-1]))
 
     def _undisturbed(self, when: Times) -> Bools:
-        """Returns a mask of the readings of a device at the times `when`: False if a reading contains time before the
-        judged steps or of a capture."""
+        """Returns a mask of the readings of a device at the times `when`. An entry is False if the reading includes
+        time before the judged steps, or time of a capture."""
         mask = when >= self.grid.begin + READING_NS
         begin = None
         for note in self._telemetry.notes:
@@ -206,8 +211,8 @@ class Windows:
 
 
 def _judged_steps(telemetry: Telemetry, since: int) -> Bools:
-    """Returns a mask of the steps to judge: without warm-up, profiled steps and those that ended before `since` (ns
-    since 1970)."""
+    """Returns a mask of the rows of steps to judge. It leaves out warm-up steps, profiled steps, and steps that did not
+    end after `since` (ns since 1970)."""
     steps = telemetry.steps
     if not len(steps):
         return np.zeros(0, np.bool_)
@@ -220,8 +225,8 @@ def _judged_steps(telemetry: Telemetry, since: int) -> Bools:
 
 
 def _grid(telemetry: Telemetry, judged: Bools, since: int) -> Grid:
-    """Returns the windows. They reach from the start of the first judged step to the end of the last one; without
-    judged steps, over all readings after `since`."""
+    """Returns the windows. The windows reach from the start of the first judged step to the end of the last judged
+    step. If there are no judged steps, the windows contain all readings after `since`."""
     if judged.any():
         end, wall = telemetry.steps.end[judged], telemetry.steps.column("wall").mean[judged]
         count = telemetry.steps.count[judged]
@@ -237,9 +242,10 @@ def _grid(telemetry: Telemetry, judged: Bools, since: int) -> Grid:
 
 
 def _width_of(least: float) -> int:
-    """Returns the smallest window width of at least `least` ns.
+    """Returns the smallest window width of at least `least` ns: MIN_WINDOW_NS times a power of two.
 
-    Widths double, so that the edges of the windows, and the phases derived from them, rarely move while a run grows."""
+    Because of the few possible widths, the edges of the windows, and the phases derived from the windows, rarely move
+    while a run grows."""
     width = MIN_WINDOW_NS
     while width < least:
         width *= 2
