@@ -21,7 +21,7 @@ class BottleneckLoader(base_plugin.TBLoader):
             from tb_bottleneck.plugin.plugin import BottleneckPlugin
 
             return BottleneckPlugin(context)
-        except ValueError as error:  # an environment variable of ours is invalid; the message says what to set
+        except ValueError as error:  # an environment variable of this package is invalid; the message says what to set
             logger.error("The Bottlenecks tab is off: %s.", error)
         except Exception as error:  # whatever is wrong with this installation, TensorBoard's other tabs must work
             logger.error(

@@ -57,7 +57,7 @@ class BottleneckPlugin(base_plugin.TBPlugin):
         return base_plugin.FrontendMetadata(es_module_path="/static/index.js", tab_name=TAB_NAME, disable_reload=False)
 
     def close(self) -> None:
-        """Ends the threads and processes of this plugin. TensorBoard never calls it; tests do."""
+        """Ends the threads and processes of this plugin. TensorBoard never calls this method; tests call it."""
         self._questions.close()
         self._analyses.close()
         self._telemetry.close()

@@ -1,8 +1,8 @@
-"""Repairs the JSON text of one event that strict parsers refuse, for defects that profilers are known to write.
+"""Repairs the JSON text of one event if strict parsers refuse the text.
 
-Known defects: unescaped backslashes (Windows paths) and quotes in names (pytorch/pytorch#146900), a bare `N/A`, `nan`
-or nothing instead of a value, trailing commas. Control characters, NaN and Infinity need no repair: the lenient decoder
-accepts them. Every repair is one pass over the text.
+Only defects that profilers are known to write are repaired: unescaped backslashes (Windows paths) and quotes in names
+(pytorch/pytorch#146900), a bare `N/A`, `nan` or nothing instead of a value, trailing commas. Control characters, NaN
+and Infinity need no repair: the lenient decoder accepts them. Every repair is one pass over the text.
 """
 
 import json

@@ -56,7 +56,7 @@ class KinetoReader:
     """Reads one trace file in one pass. Iterate over `batches()` once.
 
     After the iteration, `header` has the top-level keys, `lost` has the number of lost events by reason, and
-    `truncated` describes why the end of the file is missing; it is empty for a complete file."""
+    `truncated` describes why the end of the file is missing; `truncated` is empty for a complete file."""
 
     def __init__(
         self,
@@ -66,7 +66,8 @@ class KinetoReader:
         categories: Callable[[], Categories] | None = None,
     ) -> None:
         """`progress` is called with the bytes read so far and the bytes in total. `categories` returns the argument of
-        this name for `native.scanner.scan`. If it is given, the native scanner is used where it is installed."""
+        this name for `native.scanner.scan`. If `categories` is given, the native scanner is used where it is
+        installed."""
         self.lost: Counter[str] = Counter()
         self.truncated = ""
         self._blocks = Blocks(path, bounds)

@@ -92,8 +92,8 @@ class LenientReader:
             at = end
 
     def _value(self, text: str, at: int, final: bool) -> tuple[object, int]:
-        """Returns the value that begins at the index `at`, and the index of its end. The value is None if it cannot be
-        repaired.
+        """Returns the value that begins at the index `at`, and the index of its end. The value is None if its text
+        cannot be repaired.
 
         Raises _Broken if the value does not end in `text`."""
         if text[at] != "{":
@@ -164,6 +164,6 @@ def _with_plain_keys(raw: dict[str, Any]) -> dict[str, Any]:
 def _last_brace(text: str, begin: int, error: int) -> re.Match[str] | None:
     """Returns the match of the brace that closes the event at the index `begin`; None if there is no such brace.
 
-    `error` is the index of the decoder's error: the text before it was read without an error."""
+    `error` is the index of the decoder's error: the text before this index was read without an error."""
     matches = _LAST_BRACE.finditer(text, max(begin, error - _LOOKBACK))
     return next((match for match in matches if match.end() + len(match[1]) >= error), None)

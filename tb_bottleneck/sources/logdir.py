@@ -27,10 +27,12 @@ SNIFFED_BYTES = 64 * 1024
 `distributedInfo` are below 8 KiB."""
 
 SIDECAR_ENDING = ".bottlenecks.json"
-"""Suffix, after the full name of a trace, of the report stored next to it. Such a file is not a trace."""
+"""Suffix of a report that is stored next to its trace. The name of the report is the full name of the trace and this
+suffix. A file with this suffix is not a trace."""
 
 JOB_ENDING = f".job{SIDECAR_ENDING}"
-"""Suffix of the saved report of a job, after the full name of the trace of the job's lowest rank."""
+"""Suffix of the saved report of a job. The name of the report is the full name of the trace of the job's lowest rank
+and this suffix."""
 
 _PROFILER_NAME = re.compile(r"\.pt\.trace\.json(\.(gz|zst|lz4))?$")
 _POSSIBLE_NAME = re.compile(r"\.(json|trace|pftrace|perfetto-trace)(\.(gz|zst|lz4))?$")

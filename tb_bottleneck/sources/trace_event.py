@@ -54,7 +54,7 @@ class Args(msgspec.Struct, gc=False):
     destination: Any = msgspec.field(default=None, name="Dst Rank")
     collective_sequence: Any = msgspec.field(default=None, name="Seq")
     message_id: Any = msgspec.field(default=None, name="Comms Id")
-    total_reserved: Number = msgspec.field(default=None, name="Total Reserved")  # this and the next five: [memory]
+    total_reserved: Number = msgspec.field(default=None, name="Total Reserved")  # this and the next five: of [memory]
     total_allocated: Number = msgspec.field(default=None, name="Total Allocated")
     allocated_bytes: Number = msgspec.field(default=None, name="Bytes")
     memory_device: Number = msgspec.field(default=None, name="Device Id")

@@ -25,7 +25,7 @@ MAX_TELEMETRY_NOTES = 500
 MAX_CONTEXT_BYTES = 1 << 20
 MAX_READING = 1e24  # of any reading; beyond every unit's own range
 MAX_TIME_NS = 1 << 62  # ns since 1970: the year 2116
-MAX_STEP_TIME_NS = 1e15  # ns, of all steps in a row: eleven days
+MAX_STEP_TIME_NS = 1e15  # ns, of all steps that one table row contains: eleven days
 MAX_STEPS_PER_ROW = 1_000_000
 """The monitor writes 25 rows per second of a fast loop: at 1 us per step, 40,000 steps per row."""
 
@@ -46,7 +46,7 @@ class Telemetry:
         self.facts: dict[str, Any] = {}
         """The run's context: JSON-like values by name."""
         self.ended = False
-        """True if the last packet has the monitor's note that it ends."""
+        """True if the last packet has the note that the monitor ends."""
         self._expected = 0
         self._counting: set[str] = set()
 

@@ -25,8 +25,8 @@ READING_NS = NS_PER_S
 are read once a second."""
 
 LONGEST_CAPTURE_NS = 60 * NS_PER_S
-"""Longest time of a capture. If the next note about an end is later, it belongs to something else, because the note
-about the end of this capture was lost. The capture then ends after this time. The value is a choice."""
+"""Longest time of a capture. If the next note about an end is later, that note belongs to something else, because the
+note about the end of this capture was lost. The capture then ends after this time. The value is a choice."""
 
 STEPS_PER_WINDOW = 10
 """Minimum number of steps in a window, at the median step time. With several workers, batches arrive in bursts, so a
@@ -76,7 +76,8 @@ class Windows:
 
     @cached_property
     def device(self) -> str | None:
-        """The GPU that this process trains on: the one in its context, otherwise the busiest; None without GPUs."""
+        """The UUID of the GPU that this process trains on: the GPU that the run's context names, otherwise the busiest
+        GPU; None if there are no GPUs."""
         uuid = str(self._telemetry.facts.get("device_uuid", "")).lower()
         devices = self._telemetry.devices
         # torch omits the driver's prefix "GPU-".
@@ -211,8 +212,8 @@ class Windows:
 
 
 def _judged_steps(telemetry: Telemetry, since: int) -> Bools:
-    """Returns a mask of the rows of steps to judge. It leaves out warm-up steps, profiled steps, and steps that did not
-    end after `since` (ns since 1970)."""
+    """Returns a mask of the rows of steps to judge. The mask leaves out warm-up steps, profiled steps, and steps that
+    did not end after `since` (ns since 1970)."""
     steps = telemetry.steps
     if not len(steps):
         return np.zeros(0, np.bool_)

@@ -35,7 +35,7 @@ def ledger_answer(scan: LogdirScan, recordings: RecordingRegistry) -> Ledger | A
 
     Returns an AnalysisState while a recording of a fix has no report yet. At most 50 fixes are considered.
     """
-    from tb_bottleneck.review.ledger import fixes_of, ledger  # imports the comparison
+    from tb_bottleneck.review.ledger import fixes_of, ledger  # here, because it imports the whole comparison
 
     fixes = fixes_of(scan.notes)
     named = by_name(scan.listing.recordings) if fixes else {}

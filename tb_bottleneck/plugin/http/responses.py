@@ -61,8 +61,8 @@ def message(content: Message, code: int = 200) -> Response:
 
 
 def pending(state: AnalysisState) -> Response:
-    """Returns a response with HTTP status 202 and the progress `state`. It means: the answer is not ready, ask
-    again."""
+    """Returns a response with HTTP status 202 and the progress `state`. Status 202 means that the answer is not ready
+    and the client must ask again."""
     return message(Pending(state=state.name, progress=state.progress), 202)
 
 

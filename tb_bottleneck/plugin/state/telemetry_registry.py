@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from tb_bottleneck.telemetry.telemetry import Telemetry
 
 CACHED_FILES = 4
-"""Maximum number of files in memory, at about 150 MB each after a day. A dropped file is read from its beginning."""
+"""Maximum number of files in memory, at about 150 MB each after a day. If a file was dropped from memory, the next
+request reads it from its beginning."""
 
 REPORT_SECONDS = 10.0
 """Maximum age in seconds of the phases in an answer with series: the shortest window of telemetry/windows.py. To judge

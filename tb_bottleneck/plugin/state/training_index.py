@@ -17,7 +17,7 @@ from tb_bottleneck.sources.logdir import RecordingFile
 RECORDINGS_AT_A_TIME, PLACES_AT_A_TIME = 1000, 100
 
 Known = Sequence[tuple[RecordingFile, Digest | None]]
-"""Recordings, each with its digest once there is one."""
+"""Pairs of a recording and its digest; the digest is None until the recording is analysed."""
 
 
 class GroupedTraining(Record, frozen=True, gc=False):

@@ -78,7 +78,7 @@ class WorkerLimits:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "WorkerLimits":
         """Returns the limits that the variables TB_BOTTLENECK_PROCESSES, TB_BOTTLENECK_MEMORY_GIB and
-        TB_BOTTLENECK_SECONDS_PER_FILE in `environment` set. The others have their defaults.
+        TB_BOTTLENECK_SECONDS_PER_FILE in `environment` set. All other limits have their defaults.
 
         The default of TB_BOTTLENECK_PROCESSES is 2 if at least two cores are spare, else 1.
 

@@ -72,7 +72,7 @@ def _computed(tables: JobTables) -> JobAnswer:
     answer = JobAnswer(
         job=tables.job, ranks=tables.ranks, steps=tables.steps, pipeline=tables.pipeline, basis="computed"
     )
-    answer.job.verdict.headline = headline_of(answer.job)  # without what the report of a rank says
+    answer.job.verdict.headline = headline_of(answer.job)  # without texts from the report of a single rank
     return answer
 
 

@@ -39,7 +39,7 @@ class QuestionSchedule:
     A schedule has no lock; its owner must hold one."""
 
     def __init__(self) -> None:
-        self.waiting: OrderedDict[RecordingQuestion, str] = OrderedDict()  # with their clients
+        self.waiting: OrderedDict[RecordingQuestion, str] = OrderedDict()  # maps questions to clients
         self.running: dict[RecordingQuestion, tuple[Slot, str]] = {}
         self._read_by: dict[Slot, frozenset[str]] = {}  # the files of the last question of each process
         self._turns = 0

@@ -1,4 +1,4 @@
-"""Reads blocks and scans events in threads, ahead of the thread that uses them.
+"""Reads blocks and scans events in threads, ahead of the thread that uses the events.
 
 Groups of blocks of JSON are scanned with the native scanner, several groups at the same time. The pure reader reads the
 blocks in Python. Blocks are cut into texts (JSON lists of complete events) before the texts of earlier blocks are read.
@@ -65,7 +65,7 @@ def calls_ahead(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
     if not threads:
         yield from (call() for call in calls)
         return
-    from concurrent.futures import ThreadPoolExecutor  # 8 ms
+    from concurrent.futures import ThreadPoolExecutor  # this import takes 8 ms
 
     threads = min(threads, MOST_THREADS)
     pool = ThreadPoolExecutor(threads, "tb_bottleneck reader")
@@ -187,7 +187,7 @@ class ScanAhead:
         return self._returned.popleft() if self._returned else next(self._blocks, None)
 
     def _start_threads(self) -> None:
-        from concurrent.futures import ThreadPoolExecutor  # 8 ms
+        from concurrent.futures import ThreadPoolExecutor  # this import takes 8 ms
 
         self._pool = ThreadPoolExecutor(self._threads + 1, "tb_bottleneck reader")
         self._inflated = self._read_ahead()

@@ -116,8 +116,8 @@ def with_readable(result: "Result", exact: bool, lost: Counter[str]) -> Scanned:
 
 
 def _independent(event: Event | ExactEvent) -> bool:
-    """Returns True if `event` can be read alone. Returns False if it changes how the pure reader reads the events
-    beside it, or their order."""
+    """Returns True if `event` can be read alone. Returns False if the event changes how the pure reader reads the
+    events next to it, or their order."""
     if event.ph != "X" and event.name == MEMORY_EVENT:
         return False
     return isinstance(event, ExactEvent) or all(_is_plain(time) for time in (event.ts, event.dur))

@@ -111,7 +111,7 @@ class FastEntries:
             stacks[listed] = [
                 known[value] if value in known else new(value, memo) for value in frames if value[0] == _LIST
             ]
-        numbers = [np.full(len(stacks), NOT_KEPT)]  # a record comes before its own values
+        numbers = [np.full(len(stacks), NOT_KEPT)]  # first, because the memo has a record before its values
         for key, column in values.items():
             if key == "frames":
                 numbers.append(np.where(listed, stacks, _NO_VALUE))

@@ -54,7 +54,8 @@ def log_beside(trace: str, processes: Collection[int], rank: int | None, end_us:
 def names_beside(trace: str) -> str:
     """Returns a hash of the names of the logs beside the trace at the path `trace`; an empty text if there is no log.
 
-    A new log changes the hash. A log that grows does not: compilations after the end of a trace do not belong to it.
+    A new log changes the hash. A log that grows does not change the hash, because compilations after the end of a trace
+    do not belong to the trace.
     """
     names = sorted(os.path.basename(path) for path, _ in _logs(trace))
     return hashlib.sha256("\0".join(names).encode()).hexdigest()[:16] if names else ""
