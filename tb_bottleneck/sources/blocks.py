@@ -1,4 +1,4 @@
-"""Reads a file as blocks of plain bytes, inflates gzip, zstd and lz4, and reports how the file ended.
+"""Reads a file as blocks of plain (uncompressed) bytes, inflates gzip, zstd and lz4, and reports how the file ended.
 
 Reading is limited, so that a malicious or damaged file cannot use up the memory or take hours. This module also finds
 where the list of events begins and ends in a trace, and where the list can be cut between two events.

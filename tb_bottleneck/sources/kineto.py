@@ -183,12 +183,13 @@ class KinetoReader:
         return self._events_of_large() if len(data) > self._bounds.event else []
 
     def cut(self, block: bytes) -> bytes | None:
-        """Returns the kept text and `block`, up to the last boundary between two events in `block`, as a JSON list.
-        Returns None if `block` has no boundary."""
+        """Returns the kept text (`pending`) and `block`, up to the last boundary between two events in `block`, as a
+        JSON list. Keeps the rest of `block` in `pending`. Returns None if `block` has no boundary, if the kept text
+        must become longer, or while an event that is too large is skipped."""
         return None if self._skipping or self._waits(block) else self._cut(block, 0)
 
     def _waits(self, block: bytes) -> bool:
-        """Returns True if the kept text must become longer before it is decoded again."""
+        """Returns True if the kept text (`pending`) must become longer before it is decoded again."""
         return len(self.pending) + len(block) < self._retry_from
 
     def _cut(self, data: bytes, searched: int) -> bytes | None:

@@ -55,8 +55,9 @@ class KnownJob:
 class KnownJobs:
     """All jobs that have a report.
 
-    `digests` has the digests of the ranks in saved reports. `held` are the traces that are analysed only on request:
-    those with a digest in `digests`, and those in directories with a saved report that is still being read."""
+    `digests` has the digests (short summaries) of the ranks in saved reports. `held` are the traces that are analysed
+    only on request: those with a digest in `digests`, and those in directories with a saved report that is still being
+    read."""
 
     jobs: tuple[KnownJob, ...] = ()
     digests: Mapping[RecordingFile, Digest] = field(default_factory=dict)

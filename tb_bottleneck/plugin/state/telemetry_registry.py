@@ -3,8 +3,8 @@
     want(recordings) ──▶ a thread reads the files that changed, and judges them ──▶ digest (kept)
     report, entry    ──▶ a cached reader of the file, brought up to date first
 
-An event file grows while its training runs. Only the added part is read, because reading the whole file each time would
-take longer and longer.
+A digest is a short summary of a report. An event file grows while its training runs. Only the added part is read,
+because reading the whole file each time would take longer and longer.
 """
 
 import logging

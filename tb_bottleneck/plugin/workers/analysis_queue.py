@@ -2,9 +2,9 @@
 
     want(recordings) ──▶ waiting ──▶ running (a thread and its process, per slot) ──▶ digest (kept) + report (cached)
 
-The recording that was requested last is analysed first, then the newest. A slot starts when there is work, and ends
-when there was none for a while. An analysis is ended if its file was replaced, grew or went away, or if no client asks
-any more; in the last case no other analysis starts.
+A digest is a short summary of a report. The recording that was requested last is analysed first, then the newest. A
+slot starts when there is work, and ends when there was none for a while. An analysis is ended if its file was replaced,
+grew or went away, or if no client asks any more; in the last case no other analysis starts.
 """
 
 import threading
