@@ -51,15 +51,15 @@ class RecordingLookup:
         return recording
 
     def other_trace(self, request: Request, name: str) -> RecordingFile | Response:
-        """Returns the recording whose id is in the request's parameter `name`.
+        """Returns the trace whose id is in the request's parameter `name`.
 
-        Returns an error response if there is no such recording or if the recording is telemetry, and the response
-        `pending` until the first scan of the logdir has ended. A snapshot of an allocator is not refused here."""
+        Returns an error response if there is no such recording or if the recording is no trace, and the response
+        `pending` until the first scan of the logdir has ended."""
         scan = self._runs.latest()
         if scan is None:
             return pending(WAITING)
         recording = scan.by_id.get(request.args.get(name, ""))
-        if recording is None or recording.is_telemetry:
+        if recording is None or not recording.is_trace:
             return error(404, f"There is no trace with the id in `{name}` (any more); `runs` lists all ids.")
         return recording
 

@@ -1,6 +1,7 @@
 """Tests of the drill-down routes, through TensorBoard's own application and a real worker process."""
 
 import json
+import pickle
 import sys
 from collections.abc import Callable
 from functools import partialmethod
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from helpers.draw import drawn
+from helpers.snapshots import random_snapshot
 from werkzeug.test import TestResponse
 
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
@@ -73,12 +75,14 @@ def test_the_tree_is_answered(tenant: Tenant) -> None:
 def test_the_tree_next_to_another_one(move_in: MoveIn, tmp_path: Path) -> None:
     write(tmp_path / "a" / "one.pt.trace.json")
     write(tmp_path / "b" / "one.pt.trace.json", SLOW)
+    (tmp_path / "c.pickle").write_bytes(pickle.dumps(random_snapshot(20), 4))
     tenant = move_in(tmp_path, analyse=DIAGNOSE)
-    first, second = (entry["id"] for entry in tenant.listed())
+    snapshot, first, second = (entry["id"] for entry in sorted(tenant.listed(), key=lambda entry: entry["run"]))
     answer = tenant.ready(f"tree?id={first}&with={second}").json or {}
     assert answer["tree"]["parent"] == answer["other"]["parent"]
     assert answer["tree"]["regimes"] != answer["other"]["regimes"]
-    assert tenant.get(f"tree?id={first}&with=none").status_code == 404
+    for other in ("none", snapshot):
+        assert tenant.get(f"tree?id={first}&with={other}").status_code == 404
 
 
 def test_rows_and_groups_and_dependencies_are_answered(tenant: Tenant) -> None:
