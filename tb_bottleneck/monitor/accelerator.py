@@ -1,7 +1,7 @@
-"""The only module that uses torch.cuda and torch.xpu: timing events, and the allocator's counters.
+"""What the monitor needs of torch.cuda and torch.xpu: timing events, and the counters and snapshots of the allocator.
 
-Nothing here initialises a device. Only the training may do that, because afterwards, forked loader workers cannot use a
-device.
+The monitor must not initialise a device: a process that is forked after that cannot use the device. Functions that
+would initialise a device say so, and the monitor calls them only after the training has initialised the device.
 """
 
 import sys
@@ -15,21 +15,21 @@ COUNTERS = {
     "device_frees": "num_device_free",
     "allocation_retries": "num_alloc_retries",
 }
-"""Names of counters in torch's memory statistics, by step column."""
+"""A dict: step column (a figure of a step, schema/signals.py) -> name of the counter in torch's memory statistics."""
 
 GAUGES = {
     "memory_allocated": ("allocated_bytes", "current"),
     "memory_allocated_peak": ("allocated_bytes", "peak"),
     "memory_reserved": ("reserved_bytes", "current"),
 }
-"""Names of a statistic and of its value in torch's memory statistics, by step column."""
+"""A dict: step column -> (name of the statistic, name of its value) in torch's memory statistics."""
 
 READ_EVERY_NS = 1_000_000_000
 """Minimum interval in ns between two readings of the allocator. A reading takes about 50 µs: torch builds a dict."""
 
 
 def _torch() -> Any:
-    # Partly untyped, so Any here.
+    # torch.cuda and torch.xpu are partly untyped, so the type is Any.
     import torch
 
     return torch
@@ -46,9 +46,11 @@ def is_available() -> bool:
 
 
 def own_gpu(torch: Any) -> int:
-    """Returns the index of the GPU that this process works on: the one with the most reserved memory, else the current.
+    """Returns the index of the GPU that this process works on: the GPU with the most reserved memory, or the current
+    device if no GPU has reserved memory.
 
-    The current device is a property of the thread, and the monitor's own thread never sets one.
+    The current device alone is not enough: each thread has its own, and the monitor's thread never sets one.
+    Initialises CUDA if CUDA is not initialised yet.
     """
     reserved = [torch.cuda.memory_reserved(index) for index in range(torch.cuda.device_count())]
     return reserved.index(max(reserved)) if any(reserved) else int(torch.cuda.current_device())
@@ -71,7 +73,9 @@ def is_capturing() -> bool:
 
 
 def synchronize() -> None:
-    """Waits until all devices in use have done their work. For `tb-bottleneck try` only: the monitor never waits."""
+    """Waits until all devices in use have done their work. Does nothing while a CUDA graph is being captured.
+
+    For `tb-bottleneck try` only: the monitor never waits for a device."""
     torch = _torch()
     if is_capturing():
         return
@@ -85,7 +89,8 @@ def synchronize() -> None:
 
 
 def allocator_counts() -> Mapping[str, Any]:
-    """Returns the counters of CUDA's allocator since the process began; empty while CUDA is not initialised."""
+    """Returns torch's memory statistics of the current CUDA device as nested dicts; empty while CUDA is not
+    initialised."""
     torch = _torch()
     if not torch.cuda.is_initialized():
         return {}
@@ -93,8 +98,8 @@ def allocator_counts() -> Mapping[str, Any]:
 
 
 def pinned_bytes() -> float | None:
-    """Returns the bytes that the allocator of pinned host memory has; None while CUDA is not initialised, and if torch
-    does not count them."""
+    """Returns the bytes of host memory that torch's host allocator has pinned, in use or cached. None while CUDA is not
+    initialised, or if torch does not count these bytes."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_initialized() or not hasattr(torch.cuda, "host_memory_stats"):
         return None
@@ -103,7 +108,9 @@ def pinned_bytes() -> float | None:
 
 
 class AllocatorCounters:
-    """Reads the allocator's bytes in use, and the changes of its counters since the last reading."""
+    """Reads the allocator's bytes in use, and the changes of its counters since the last reading.
+
+    `counts` returns torch's memory statistics, as `allocator_counts` does."""
 
     def __init__(self, counts: Callable[[], Mapping[str, Any]] = allocator_counts) -> None:
         self._counts = counts
@@ -128,7 +135,9 @@ class AllocatorCounters:
 
 
 class MemoryHistory:
-    """The allocator's history of calls and its snapshots, through torch.cuda.memory."""
+    """Access to the history of allocator calls and to allocator snapshots, through torch.cuda.memory.
+
+    Only for use after `ready` has returned True."""
 
     def ready(self) -> bool:
         """Returns True once CUDA is in use."""

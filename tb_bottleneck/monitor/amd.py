@@ -90,8 +90,8 @@ class AmdSmi:
 
     @contextmanager
     def _driver_errors(self) -> Iterator[None]:
-        """A context that converts the library's errors to DriverError. The texts begin with the name of the error
-        code."""
+        """A context that converts the library's errors to DriverError. The text of such an error begins with the name
+        of its error code."""
         try:
             yield
         except self._smi.AmdSmiException as error:
@@ -105,10 +105,10 @@ class AmdSmi:
 
 
 def number(answer: Mapping[str, Any], *names: str) -> float:
-    """Returns the first of the entries `names` of `answer`, a result of amdsmi, that is a number. amdsmi writes "N/A"
-    for missing values.
+    """Returns the value of the first key in `names` whose entry in `answer` is a number. `answer` is a result of
+    amdsmi, which writes "N/A" for missing values.
 
-    Raises DriverError if no entry is a number."""
+    Raises DriverError if none of these entries is a number."""
     for name in names:
         value = answer.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -124,8 +124,8 @@ _PERCENT, _MICRO, _MEGA = 0.01, 1e-6, 1e6
 
 @dataclass(frozen=True)
 class AmdQuery:
-    """A query without state. It is due every `every_s` seconds. `function` gets the library and the UUID of a GPU, and
-    returns values by signal name; `signals` are the possible names."""
+    """A query without state, which is due every `every_s` seconds. `function` gets the library and the UUID of a GPU,
+    and returns values by signal name. `signals` has all names that the result can contain."""
 
     signals: tuple[str, ...]
     every_s: float
@@ -137,11 +137,11 @@ class AmdQuery:
 
 
 def queries() -> list[GpuQuery[AmdSmi]]:
-    """Returns all queries. Each has an interval, and converts its results to the units of the signals.
+    """Returns all queries. Each query has an interval, and converts the library's results to the units of the signals.
 
-    The library's units are those of AMD SMI's Python reference: percent, W, µW for power caps, MHz, MT/s, µJ per step
-    of the energy counter. Violation counters are not used, because their steps have an undocumented length. Traffic is
-    not used, because it has no direction.
+    The library's units are those of AMD SMI's Python reference: percent, W, µW for power caps, MHz, MT/s, and µJ per
+    step of the energy counter. The counters of power and thermal violations are not read, because the length of their
+    steps is not documented. PCIe traffic is not read, because its direction is not reported.
     """
     return [
         AmdQuery(("gpu_utilisation",), FAST_S, lambda smi, gpu: _activity(smi, gpu, "gpu_utilisation", "gfx_activity")),
@@ -188,7 +188,7 @@ def _memory(smi: AmdSmi, gpu: str, signal: str, function: str) -> Mapping[str, f
 
 
 def _power(smi: AmdSmi, gpu: str) -> Mapping[str, float]:
-    # MI300 and newer report the present power, older ones a mean.
+    # MI300 and newer GPUs report the present power, older GPUs a mean.
     names = ("current_socket_power", "average_socket_power", "socket_power")
     return {"power": number(smi.call("amdsmi_get_power_info", gpu), *names)}
 

@@ -6,8 +6,9 @@ from tb_bottleneck.monitor.monitor import Monitor
 
 
 class TrainerMonitor:
-    """A monitor that runs from the start of a training to its end, or to the start of the next training, because a
-    failed training may not report its end."""
+    """A monitor that runs from the start of a training to its end.
+
+    A failed training may not report its end. In this case, the monitor runs until the next training starts."""
 
     _active: ClassVar["TrainerMonitor | None"] = None
 
@@ -16,7 +17,8 @@ class TrainerMonitor:
         self._monitor: Monitor | None = None
 
     def begin(self, logdir: str, model: Any) -> None:
-        """Starts a monitor of `model` that writes to `logdir`, and stops the monitor of an earlier run."""
+        """Stops the monitor of an earlier training, and starts a monitor that writes to `logdir`. `model` is the
+        argument of Monitor, or None."""
         if TrainerMonitor._active is not None:
             TrainerMonitor._active.end()
         self._monitor = Monitor(logdir, model=model, captures=self._captures)

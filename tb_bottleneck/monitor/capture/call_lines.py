@@ -1,16 +1,18 @@
-"""The line of each call that the user's program makes in a recording.
+"""Adds to a trace the line of each function call that the user's program makes while the profiler records.
 
-The JSON of a trace has only the line where each function begins. torch knows the line of each call, in the tree of
-events of a finished profile (`_KinetoProfile.profiler.kineto_results.experimental_event_tree()`; present in torch 2.13
-and 2.15). The lines are under a key of the trace, next to its events:
+The JSON of a trace has only the line where each function begins. torch knows the line of each call: it is in the tree
+of events of a finished profile (`_KinetoProfile.profiler.kineto_results.experimental_event_tree()`; present in torch
+2.13 and 2.15). The lines are stored under a key of the trace, next to the trace's events:
 
-    "tb_bottleneck_lines": {"version": 1, "calls": N, "complete": true, "first": ns since 1970,
-                            "files": {name in frames: [size in bytes, time of change in ns since 1970]},
+    "tb_bottleneck_lines": {"version": 1, "calls": N, "complete": false if calls are missing,
+                            "first": start of the first call in ns since 1970,
+                            "files": {file as in the trace's frames: [size in bytes, time of change in ns since 1970]},
                             "samples": [[file, first line of the function, function, line, number of samples]],
-                            "starts": base64 of zlib of N differences of starts in ns, as uint64,
-                            "lines": base64 of zlib of N lines, as uint32}
+                            "starts": base64 of zlib of N uint64: ns from the start of the call before to this start,
+                            "lines": base64 of zlib of N uint32: line of each call}
 
-Little endian, sorted by start: a call is found by the start of its Python event, which is exact.
+Numbers are little endian, and calls are sorted by start. A reader finds the line of a Python event by the start of the
+event, which equals the start of the call exactly.
 """
 
 import base64
@@ -26,27 +28,31 @@ from typing import Any, BinaryIO
 
 KEY = "tb_bottleneck_lines"
 MAX_SECONDS = 1.0
-"""The walk runs on the training thread, and stops then. Measured with torch 2.13 on an AMD EPYC: 10,000 calls take
-0.03 s, 100,000 0.4 s. With more than 500,000 in one function, torch's list of them alone takes longer."""
+"""Time limit of the walk through the tree of events, which runs on the training thread. Measured with torch 2.13 on an
+AMD EPYC: 10,000 calls take 0.03 s, 100,000 calls 0.4 s. If one function makes more than 500,000 calls, torch's list of
+these calls alone takes longer than the limit."""
 MAX_BYTES = 2 << 20
-"""Limit of the text in the trace. With more calls, the first ones are kept."""
+"""Limit of the JSON text of the key, in characters. If the text would be longer, only the first calls are kept."""
 MAX_FILES = 200
 _BEGAN_NS = time.time_ns()
-"""About the start of the process: files that are changed later may not be the ones that run."""
+"""Time when this module was imported, which is about the start of the process. A file that was changed later may differ
+from the code that runs."""
 _CHECKED = 256
 _LEVEL = 6
 _TAIL = 256
 _PROGRAM_NAMES = {"profile", "test", "trace", "code"}
-"""Modules of the standard library that no training runs; programs have files and folders with these names."""
+"""Names of modules of the standard library that no training uses. A file or folder with such a name belongs to the
+program."""
 
 _log = logging.getLogger(__name__)
 
 
 def call_lines(profiler: Any, samples: Sequence[Sequence[object]] = ()) -> str | None:
-    """Returns the JSON value of `tb_bottleneck_lines` for a finished profile.
+    """Returns the JSON text of the value of `tb_bottleneck_lines`; None if the profile has no calls of the program, or
+    no tree of events.
 
-    None if the profile has no calls of the program, or no tree of events. `samples` come from line_samples.py.
-    Never raises, although the tree is no public interface of torch.
+    `profiler` is a torch.profiler.profile that has ended. `samples` is the result of LineSampler.stop
+    (line_samples.py). Never raises, although the tree of events is not a public interface of torch.
     """
     try:
         roots = profiler.profiler.kineto_results.experimental_event_tree()
@@ -62,7 +68,7 @@ def _walk(roots: list[Any], is_own: "Programs", deadline: float) -> tuple[list[t
     """Returns the calls in the tree of events `roots`, and whether the whole tree was visited before `deadline` (a
     value of time.perf_counter).
 
-    The calls are pairs (start in ns, line), sorted. `is_own` tells which files belong to the user's program."""
+    The calls are sorted pairs (start in ns, line). `is_own` tells which files belong to the user's program."""
     calls: list[tuple[int, int]] = []
     todo, seen = list(reversed(roots)), 0
     while todo:
@@ -78,8 +84,10 @@ def _walk(roots: list[Any], is_own: "Programs", deadline: float) -> tuple[list[t
 
 
 class Programs(dict[str, bool]):
-    """A dict from file names to True if the file belongs to the user's program, otherwise False. Names are relative to
-    the import path, as the profiler writes them."""
+    """A dict: file name -> True if the file belongs to the user's program, otherwise False.
+
+    File names are relative to the import path, as the profiler writes them. Missing entries are added when they are
+    looked up."""
 
     def __missing__(self, file: str) -> bool:
         top = file.replace("\\", "/").split("/")[0].removesuffix(".py")
@@ -91,8 +99,8 @@ class Programs(dict[str, bool]):
 
 
 def _files(programs: Mapping[str, bool]) -> dict[str, list[int]]:
-    """Returns a dict: file of the program -> [size in bytes, time of its last change in ns since 1970]. Files that
-    changed after they were imported are left out."""
+    """Returns a dict: file of the program -> [size in bytes, time of its last change in ns since 1970], for at most
+    MAX_FILES files. Files that changed after _BEGAN_NS are left out."""
     found = {}
     for name in [file for file, own in programs.items() if own][:MAX_FILES]:
         for folder in ("", *sys.path):
@@ -129,10 +137,10 @@ def _packed(numbers: "array[int]") -> str:
 
 
 def copy_with_keys(source: BinaryIO, target: Any, keys: Mapping[str, str]) -> None:
-    """Copies the JSON object in `source` to `target` and adds `keys` at its end: a dict from keys to values as JSON
-    texts.
+    """Copies the JSON object in `source` to `target`, and adds the entries of `keys` at the end of the object. `keys`
+    has the value of each new key as JSON text.
 
-    A source that does not end with an object is copied unchanged."""
+    If `source` does not end with a JSON object, copies `source` unchanged."""
     size = source.seek(0, os.SEEK_END)
     begin = max(size - _TAIL, 0)
     source.seek(begin)

@@ -8,11 +8,13 @@ from tb_bottleneck.monitor.steps.step_rows import StepRow
 WINDOW_STEPS = 30
 WINDOW_NS = 3_000_000_000
 MAX_TIMES = 512
-"""Step times kept per window, evenly spread over it, for their median."""
+"""Maximum number of step times that a window keeps for their median. They are spread evenly over the window."""
 LOADER_SHARE_CHANGE = 0.15
-"""Absolute change of the loader's share of the step: well above what bursts of workers cause in 30 steps."""
+"""Smallest change of the loader's share of the step time that counts, as a difference of shares. The limit is well
+above the changes that bursts of workers cause in 30 steps."""
 STEP_TIME_CHANGE = 1.3
-"""Factor by which steps become longer or shorter. Both limits are choices: a trace costs seconds of the training."""
+"""Smallest factor that counts if steps become longer or shorter. This limit and LOADER_SHARE_CHANGE are choices: a
+trace costs seconds of the training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,7 @@ class _Ratios:
 
 
 class _Window:
-    """Sums over consecutive steps. The memory and the time per step have an upper limit, however short the steps
-    are."""
+    """Sums over consecutive steps. Needs limited memory, and limited time per step, however many steps are added."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -61,8 +62,8 @@ class _Window:
         return self.steps >= WINDOW_STEPS and self.wall_ns >= WINDOW_NS
 
     def ratios(self) -> _Ratios:
-        """Returns the figures that windows are compared by: the waiting fraction and the median step time. The window
-        must have at least one step."""
+        """Returns the figures by which windows are compared: the loader's share of the step time (None if no step has a
+        wait), and the median step time. The window must have at least one step."""
         share = self._wait_ns / self._working_ns if self._working_ns > 0 else None
         return _Ratios(share, median(self._times))
 
@@ -70,7 +71,7 @@ class _Window:
 class ChangeDetector:
     """Compares windows of consecutive steps (at least 30 steps and 3 s) with the first window after the last trace.
 
-    A change counts if two successive windows differ from the first one in the same way."""
+    A change counts if two successive windows differ from this first window in the same way."""
 
     def __init__(self) -> None:
         self._window = _Window()

@@ -1,7 +1,7 @@
 """Samples which line of the program runs while steps are recorded.
 
-torch knows the lines of calls (call_lines.py). But a loop in Python may contain no call, and operators of tensors
-(`a[i] += b`) are not recorded as calls.
+torch knows only the lines of calls (call_lines.py). But a loop in Python may contain no call, and tensor expressions
+such as `a[i] += b` are not recorded as calls.
 """
 
 import random
@@ -17,13 +17,14 @@ from tb_bottleneck.monitor.workers.stack_sampler import below_import_path
 
 EVERY_S = 0.001
 SWITCH_S = 0.0005
-"""Python lets another thread run every 5 ms if the running one makes no call that waits (sys.setswitchinterval): too
-seldom for steps of a few ms. It is shorter while lines are sampled."""
+"""Python's switch interval (sys.setswitchinterval) while lines are sampled. A thread that makes no waiting call keeps
+the interpreter for this time before another thread can run. The default of 5 ms is too long for steps of a few ms."""
 MAX_LINES = 200
-"""Lines that are kept, those with the most samples."""
+"""Maximum number of lines in the result: the lines with the most samples."""
 MAX_DEPTH = 64
 MAX_SAMPLES = 20_000
-"""The thread ends after this many: a window has three seconds at most, unless it was requested for long steps."""
+"""Number of samples after which the sampling ends. A recorded window has three seconds at most, unless a trace of long
+steps was requested."""
 _JOIN_S = 0.1
 
 Sample = tuple[str, int, str, int, int]  # file, first line and name of the function, line, number of samples
@@ -33,8 +34,8 @@ class LineSampler:
     """Reads the stack of a thread about once per ms, from a daemon thread, between `start` and `stop`.
 
     One sample takes 6 µs on a stack of 26 frames (Python 3.11). While native code holds the interpreter's lock, the
-    daemon thread cannot take samples. Therefore, the line after a long call of C is counted once for that call. The
-    daemon thread begins after the profiler, so that the profiler does not record it."""
+    daemon thread cannot take samples. Therefore, a long call of native code is counted only once, for the line that
+    runs after it. The daemon thread is started after the profiler, so that the profiler does not record this thread."""
 
     def __init__(self, current_frames: Callable[[], dict[int, FrameType]] = sys._current_frames) -> None:
         self._current_frames = current_frames
@@ -57,11 +58,12 @@ class LineSampler:
         self._thread.start()
 
     def stop(self) -> list[Sample]:
-        """Ends the sampling, and returns the lines with the most samples; empty if the sampling was not started."""
+        """Ends the sampling. Returns the lines with the most samples, most frequent first; empty if the sampling was
+        not started."""
         thread, self._thread = self._thread, None
         if thread is None:
             return []
-        if sys.getswitchinterval() <= SWITCH_S:  # otherwise the program has set another one
+        if sys.getswitchinterval() <= SWITCH_S:  # otherwise the program has set another interval
             sys.setswitchinterval(self._interval)
         self._stopped.set()
         thread.join(_JOIN_S)
@@ -73,7 +75,7 @@ class LineSampler:
     def _run(self, thread: int, stopped: threading.Event) -> None:
         try:
             for _ in range(MAX_SAMPLES):
-                time.sleep(EVERY_S * (0.5 + random.random()))  # not periodic, so that it does not keep step with a loop
+                time.sleep(EVERY_S * (0.5 + random.random()))  # not periodic, since a loop may have the same period
                 if stopped.is_set():
                     return
                 self.look(self._current_frames().get(thread))

@@ -1,8 +1,9 @@
 """Snapshots of the CUDA allocator: with each trace, at a new peak, and when memory runs out. Off by default.
 
-While snapshots are on, torch records a stack for each allocation, about 2 us. A snapshot with a full history of HISTORY
-calls stops the training for about 0.7 s (pytorch#172672), so only a few are taken, between two steps. The monitor's own
-thread is not used: torch's snapshot holds the interpreter and the allocator's lock on any thread.
+While snapshots are on, torch records a stack for each allocation, which takes about 2 us. A snapshot with a full
+history of HISTORY calls stops the training for about 0.7 s (pytorch#172672), so only a few are taken: between two
+steps, or when an allocation fails. Taking them on the monitor's own thread would not help: on any thread, torch's
+snapshot holds the interpreter's lock and the allocator's lock.
 """
 
 import os
@@ -21,11 +22,11 @@ from tb_bottleneck.schema.signals import SNAPSHOT_TAKEN
 
 SIGNAL = "memory_snapshots"
 HISTORY = 100_000
-"""Calls of the allocator that torch keeps; a training step has a thousand to twenty thousand."""
+"""Number of allocator calls that torch keeps. A training step makes a thousand to twenty thousand calls."""
 NEW_PEAK = 1.1
-"""A peak is new if it is larger than that of the last snapshot by this factor."""
+"""A peak is new if it is more than this factor times the peak of the last snapshot that was taken at a peak."""
 WARM_UP_STEPS = 10
-"""Steps after which a peak counts: before, every step may have one."""
+"""Number of the first step whose peak counts. In earlier steps, each step may have a new peak."""
 _PROTOCOL = 4
 
 
@@ -37,7 +38,7 @@ class Allocator(Protocol):
         ...
 
     def record_history(self, entries: int) -> None:
-        """Starts the history of the last `entries` calls; 0 ends the history."""
+        """Starts to record the last `entries` allocator calls. With 0, ends the recording."""
         ...
 
     def snapshot(self) -> Any:
@@ -52,8 +53,8 @@ class Allocator(Protocol):
 class MemorySnapshots:
     """Takes at most `limit` snapshots and writes them to the directory that the function `directory` returns.
 
-    All methods are for the training thread, except that memory may run out on autograd's thread. After a failure, a
-    note is recorded, and no more snapshots are taken."""
+    All methods are for the training thread. Only `take` may also run on autograd's thread, where memory may run out.
+    After a failure, a note is recorded, and no more snapshots are taken."""
 
     def __init__(
         self, allocator: Allocator, directory: Callable[[], Path], rank: int, guard: Guard, limit: int
@@ -64,8 +65,8 @@ class MemorySnapshots:
         self._peak = 0.0
 
     def advance(self, row: StepRow) -> None:
-        """Handles the end of the step `row`: starts the history of allocator calls, or takes a snapshot if memory has a
-        new peak."""
+        """Handles the end of the step `row`: starts the history of allocator calls if it is not on yet, otherwise takes
+        a snapshot if the step has a new peak of memory."""
         if self._left <= 0:
             return
         if not self._recording:

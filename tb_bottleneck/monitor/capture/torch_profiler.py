@@ -1,4 +1,5 @@
-"""Creates the monitor's profilers, detects those of the training, and measures what a profiler costs in this process.
+"""Creates the monitor's profilers, detects profilers of the training, and measures how much a profiler slows this
+process.
 
 This is the only module that uses torch.profiler.
 """
@@ -17,15 +18,17 @@ from tb_bottleneck.monitor.torch_internals import is_profiling, profiler_methods
 
 ROUNDS = 5
 LOOPS, CALLS, OPERATORS = 400, 60, 20
-"""Repetitions in a round. Recorded rows cost memory and time at the end of a profile."""
+"""Repetitions in a round: of the loop without calls, of calls, and of operators. Calls and operators are repeated less,
+because each recorded event costs memory, and time at the end of a profile."""
 
 
 def profiler_costs() -> dict[str, float]:
-    """Returns the fact `profiler_costs`: the slowdown of bytecode, and ns per call of each kind and per operator.
+    """Returns the fact `profiler_costs`: the factor by which a profiler with stacks slows bytecode, and the ns that a
+    profiler adds to a call of Python, a call of C and an operator.
 
-    The measurement takes about 10 ms, once per process, before the first capture. Each figure is the least of a few
-    rounds, without a profiler and in two small profiles, with stacks and without. The recording then states the
-    figures, and the analysis subtracts that time (attribution/profiler_time).
+    The measurement takes about 10 ms, once per process, before the first trace. Each kind of work is timed without a
+    profiler, in a small profile with stacks, and in one without stacks; the shortest of a few rounds counts. The trace
+    contains the figures, and the analysis subtracts the added time (attribution/profiler_time).
 
     Raises the errors of torch if torch cannot profile.
     """
@@ -40,8 +43,9 @@ def profiler_costs() -> dict[str, float]:
     slowdown = max(stacks["bytecode"] / plain["bytecode"], 1.0)
 
     def added(name: str) -> float:
-        """Returns the time in ns that the recording adds to one call of the kind `name`; the loop around it is
-        bytecode."""
+        """Returns the time in ns that a recording with stacks adds to one call of the kind `name`.
+
+        The time without a recording is multiplied by `slowdown`, because the loop around the call is bytecode."""
         return max(stacks[name] - plain[name] * slowdown, 1.0)
 
     c_call = added("c_call")
@@ -65,8 +69,8 @@ def _profile(stacks: bool) -> Iterator[None]:
 
 
 def _times(number: Any) -> dict[str, float]:
-    """Returns the time of one repetition in ns, by kind: bytecode, python_call, c_call and operator. `number` is a
-    tensor that the operators use."""
+    """Returns the time of one repetition in ns, by kind: bytecode, python_call, c_call and operator. `number` is the
+    tensor that the operators change."""
     return {
         "bytecode": _least(_bytecode, LOOPS),
         "python_call": _least(_python_calls, CALLS),
@@ -90,8 +94,8 @@ class _Point:
 
 
 def _bytecode(times: int) -> None:
-    """Runs `times` repetitions of what loops in Python typically do, without calls: lists, dictionaries, attributes,
-    numbers, conditions."""
+    """Repeats `times` times what loops in Python typically do, without calls: it uses lists, dictionaries, attributes,
+    numbers and conditions."""
     table, seen, point, mean, best = [[0] * 8 for _ in range(8)], {0: 0}, _Point(), 0.5, 0
     for i in range(times):
         row = table[i & 7]
@@ -127,9 +131,10 @@ def _operators(number: Any, times: int) -> None:
 def new_profiler(steps: int) -> Profiler:
     """Returns a profiler for one step of warm-up and `steps` recorded steps.
 
-    The profiler records shapes for the roofline, and stacks because a checkpoint and a metric differ only in their
-    Python frames. In addition to shapes, stacks cost no more than the noise. Measured on a model of 120 tiny layers on
-    a CPU: 7.5 ms per step without a profiler, 17 ms with a plain one, 15 to 27 ms with shapes, with or without stacks.
+    The profiler records shapes, from which the roofline computes the work of each operator. It records stacks, because
+    only Python frames distinguish, for example, a checkpoint from a metric. If shapes are recorded, the added cost of
+    stacks is smaller than the noise. Measured on a model of 120 tiny layers on a CPU: 7.5 ms per step without a
+    profiler, 17 ms with a profiler that records neither, 15 to 27 ms with shapes, with or without stacks.
     """
     torch_profiler = _torch_profiler()
     profiler: Profiler = torch_profiler.profile(
@@ -142,12 +147,15 @@ def new_profiler(steps: int) -> Profiler:
 
 
 def stop_stacks() -> None:
-    """Turns off the stacks in the open recording, which goes on without them.
+    """Turns off the stacks in the open recording, which continues without stacks.
 
-    The profiler records stacks with CPython's profile function of each thread, and removes it at the end only where it
-    is still its own (torch/csrc/autograd/profiler_python.cpp, `PythonTracer::stop`). Frames that have not returned end
-    with the recording. Up to Python 3.11, other threads keep their stacks; since then, one thread with a profile
-    function slows the bytecode of all.
+    The profiler records stacks with a profile function that it sets in each thread of CPython. This function removes
+    the profile functions before the profiler does. The profiler allows this: its end resets only threads that still
+    have the profiler's function (torch/csrc/autograd/profiler_python.cpp, `PythonTracer::stop`). Frames that have not
+    returned end with the recording.
+
+    Up to Python 3.11, only the calling thread can be changed, so other threads keep their stacks. Since Python 3.12,
+    all threads are changed, because one thread with a profile function slows the bytecode of all threads.
     """
     if not hasattr(threading, "setprofile_all_threads"):
         sys.setprofile(None)
@@ -158,7 +166,7 @@ def stop_stacks() -> None:
 
 
 def _torch_profiler() -> Any:
-    # Partly untyped, so Any here.
+    # torch.profiler is partly untyped, so the type is Any.
     import torch.profiler
 
     return torch.profiler
@@ -168,9 +176,9 @@ class OtherProfilers:
     """Counts the running profilers that the training itself starts, including their warm-up, and cancels the monitor's
     recording when one begins.
 
-    Two simultaneous recordings crash torch (seen with 2.13: a segmentation fault while one is exported). The hooked
-    methods are those that every profiler of torch calls last, because a profiler created before the monitor holds
-    references to its own methods."""
+    Two simultaneous recordings crash torch (seen with 2.13: a segmentation fault while one is exported). The replaced
+    methods are the innermost methods that every profiler of torch calls. Replacing the outer methods would miss a
+    profiler that was created before the monitor, because it holds references to the original outer methods."""
 
     def __init__(self, context: HookContext) -> None:
         self._context = context

@@ -4,10 +4,10 @@
              warm-up        unprofiled   trace        later: on request, after a change
              (and batches fetched ahead)
 
-Stacks slow Python code. In a run on the CPU, a third of the recorded steps, the last ones, has no stacks: these steps
-show how long the code between two operators takes.
+Recording stacks slows Python code. In a run on the CPU, the last third of the recorded steps therefore has no stacks:
+these steps show how long the code between two operators takes.
 
-All of it runs on the training thread between two steps, except the compression of the file.
+Everything runs on the training thread between two steps, except the compression of the file.
 """
 
 import threading
@@ -26,7 +26,8 @@ from tb_bottleneck.schema.signals import CAPTURE_STARTED
 
 SIGNAL = "traces"
 WARM_UP_STEPS = 10
-"""Steps that do not count: first kernels, autotuning, allocator."""
+"""Number of first steps that do not count, because kernels run for the first time, algorithms are tuned, and the
+allocator requests memory."""
 MEASURED_STEPS = 20
 """Unprofiled steps before a trace, to measure how much the profiler slows the steps."""
 PARTS = {
@@ -34,31 +35,34 @@ PARTS = {
     "backward": "unprofiled_backward_ns",
     "optimizer": "unprofiled_optimizer_ns",
 }
-"""Parts of these steps, by column, and the facts with their median times: the profiler slows them differently."""
+"""A dict: step column of a part of the step -> name of the fact with its median time in the unprofiled steps. Each part
+is measured, because the profiler slows the parts differently."""
 MEASURED_SLOW_STEPS, SLOW_NS = 5, 30_000_000_000
-"""Fewer unprofiled steps are enough if they took this long."""
+"""MEASURED_SLOW_STEPS unprofiled steps are enough if they took SLOW_NS in total."""
 MIN_STEPS, MAX_STEPS, WINDOW_NS = 2, 6, 3_000_000_000
-"""A window has six steps, or fewer if six would take longer than three seconds. Those without stacks come in addition.
-"""
+"""A window has six steps with stacks, or fewer (at least two) if six would take longer than three seconds. On the CPU,
+steps without stacks are added."""
 STACKLESS = 2
-"""Steps with stacks per step without."""
+"""Number of steps with stacks for each step without stacks."""
 STEP_TOO_LONG_NS = 30_000_000_000
-"""Longer steps are recorded on request only: their traces become too large to read."""
+"""Longer steps are recorded on request only, because their traces become too large to read."""
 COOL_DOWN_NS, COOL_DOWN_GROWS = 10_000_000_000, 6
-"""Pause in ns after a trace before the next trace of a changed run, and the factor by which each further pause grows. A
+"""Pause in ns between a trace and the next trace of a changed run, and the factor by which each further pause grows. A
 run that becomes slower and slower gets traces after about 10 s, a minute, six minutes and half an hour."""
 COOL_DOWN_OF_COST = 20
-"""Minimum of (pause / time by which the last recording delayed the training): recordings cost a twentieth at most."""
+"""Minimum of the ratio (pause / time by which the last recording delayed the training). Recordings therefore cost at
+most a twentieth of the time."""
 SLOWED, SLOWED_NS = 1.5, 100_000_000
-"""A window is cut to MIN_STEPS if its steps exceed those without the profiler by both this factor and this time (ns).
+"""A window is shortened if its steps are longer than steps without the profiler, both by the factor SLOWED and by the
+time SLOWED_NS. A shortened window has at least MIN_STEPS steps with stacks.
 
-Measured with 320,000 calls of Python functions per step: steps of 120 ms took 306 ms. The end of six recorded
-steps stopped the training for 16 s and took 2.9 GB of memory, that of two steps 4.7 s and 1.0 GB.
+Measured with 320,000 calls of Python functions per step: steps of 120 ms took 306 ms. Ending a recording of six steps
+stopped the training for 16 s and took 2.9 GB of memory; ending a recording of two steps took 4.7 s and 1.0 GB.
 """
 LATE_METADATA_KEY = "tb_bottleneck_late"
-"""The key of the facts that changed during a recording."""
+"""The key in a trace of the facts that changed during the recording."""
 STEPS_WITH_STACKS_KEY = "tb_bottleneck_steps_with_stacks"
-"""The key of the number of recorded steps after which stacks were turned off."""
+"""The key in a trace of the number of recorded steps after which stacks were turned off."""
 
 
 class Profiler(Protocol):
@@ -80,7 +84,8 @@ class FinishedRecording:
     profiler: Profiler
     reason: str
     samples: Sequence[Sample] = ()
-    """Lines of the program, by how often they ran when they were looked at."""
+    """Lines of the program that ran while the steps with stacks were recorded, the most frequent first
+    (line_samples.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +96,17 @@ class CaptureLimits:
     automatic: int = 5
     requested: int = 20
     together: bool = False
-    """True with several ranks: all must choose the same steps, so that none is slowed while the others are not."""
+    """True with several ranks. All ranks must then record the same steps, so that no rank is slowed while the others
+    are not."""
 
 
 class TraceCapture:
-    """Decides at each step, in `advance`, whether to start or end a recording; passes finished ones to `done`.
+    """Decides at each step, in `advance`, whether to start or end a recording. Passes finished recordings to `done`.
 
-    `new` creates a profiler for a number of steps, `busy` returns True if another profiler runs, and `metadata` returns
-    the trace's metadata with additional facts. `late_metadata` returns facts that changed during the recording, or
-    None; it runs in the last recorded step, so it must be quick.
+    `new` creates a profiler for a number of steps. `busy` returns True if another profiler runs. `metadata` gets
+    additional facts, and returns the trace's metadata with these facts as JSON text. `late_metadata` returns the JSON
+    text of the facts that changed during the recording, or None; it must be quick, because it runs in the last recorded
+    step. `now` returns the time in ns.
     """
 
     def __init__(
@@ -119,7 +126,7 @@ class TraceCapture:
         self._lines = lines or LineSampler()
         self._samples: Sequence[Sample] = ()
         self.stop_stacks: Callable[[], None] | None = None
-        """Turns off the stacks of this thread in the open recording. If None, all recorded steps have stacks."""
+        """Turns off the stacks in the open recording. If None, all recorded steps have stacks."""
         self._guard = guard
         self._now = now
         self._automatic_left = limits.automatic
@@ -158,11 +165,11 @@ class TraceCapture:
         self._change = reason
 
     def advance(self, row: StepRow, fetched_ahead: int = 0) -> None:
-        """Handles the end of the step `row`. The loader prefetched `fetched_ahead` batches before the first step: steps
-        that use these batches do not show the rate of the loader.
+        """Handles the end of the step `row`. The loader prefetched `fetched_ahead` batches before the first step. The
+        steps that use these batches are not measured, because they do not show the rate of the loader.
 
-        A Ctrl-C while a profiler starts or stops takes effect afterwards, when the recording is complete. Does nothing
-        inside a backward pass, where some trainings step their optimizer: torch 2.13 crashed when a recording ended
+        A Ctrl-C while a profiler starts or stops takes effect afterwards. Some trainings step their optimizer inside
+        the backward pass. This method then only records a note, because torch 2.13 crashed when a recording ended
         there."""
         if is_in_backward():
             self._guard.note("no_capture", "the optimizer steps in the backward pass, where a recording cannot end")
@@ -192,10 +199,10 @@ class TraceCapture:
         return self._own_call_on == threading.get_ident()
 
     def cancel(self, at_once: bool = True) -> None:
-        """Discards the open recording, because another profiler begins and two cannot run at the same time.
+        """Discards the open recording, because another profiler begins, and two profilers cannot run at the same time.
 
         `at_once` may be True on the training thread only. Other threads pass False: the recording is then discarded at
-        the next step."""
+        the end of the open step."""
         if self._profiler is None:
             return
         self._guard.note("capture_dropped", "the training's own profiler began")
@@ -326,8 +333,8 @@ class TraceCapture:
             profiler.add_metadata_json(STEPS_WITH_STACKS_KEY, str(recorded))
 
     def _is_slowed(self, recorded: int) -> bool:
-        """Returns True if recording makes the `recorded` steps much longer than usual. Always False with several ranks,
-        because all ranks record the same steps."""
+        """Returns True if the `recorded` steps took much longer than steps without a profiler. Always False with
+        several ranks, because all ranks must record the same steps."""
         taken, usual = (self._now() - self._recording_since) / recorded, self._step_ns()
         return not self._together and 0 < usual < min(taken / SLOWED, taken - SLOWED_NS)
 

@@ -1,8 +1,8 @@
 """Writes finished recordings atomically to files with torch.profiler's own names.
 
-The training thread itself writes the text of a recording before it continues, because torch crashes if another
-recording begins meanwhile. (Seen with torch 2.13: a segmentation fault in export_chrome_trace, when the training's own
-profiler began while the monitor's thread was writing.) The monitor's thread compresses the text.
+The training thread writes the text of a recording before it continues with the training, because torch crashes if
+another recording begins meanwhile. (Seen with torch 2.13: a segmentation fault in export_chrome_trace, when the
+training's own profiler began while the monitor's thread was writing.) The monitor's thread then compresses the text.
 """
 
 import contextlib
@@ -22,9 +22,9 @@ from tb_bottleneck.monitor.guard import Guard, termination_held
 from tb_bottleneck.schema.signals import CAPTURE_ENDED
 
 MAX_TRACE_BYTES = 512 * 1024**2
-"""Limit for all traces of one process together, compressed."""
+"""Limit of the compressed size of all traces of one process together."""
 MIN_FREE_BYTES = 2 * 1024**3
-"""Free disk space that is left for the training's checkpoints."""
+"""Free disk space that must be left for the training's checkpoints. With less, no trace is written."""
 _LEVEL = 5
 
 
@@ -32,15 +32,15 @@ _LEVEL = 5
 class TraceText:
     """A recording as uncompressed text in the open file `file`. The path of this file was `unpacked`.
 
-    On POSIX, the file has no name any more, so that nothing remains of it if the process is killed. The trace file will
-    have the name `name`. `reason` says why the trace was recorded."""
+    On POSIX, the name of the file was removed, so that the file disappears if the process is killed. The trace file
+    will have the name `name`. `reason` says why the trace was recorded."""
 
     file: BinaryIO
     unpacked: Path
     name: str
     reason: str
     keys: Mapping[str, str] = field(default_factory=dict)
-    """JSON texts that the trace gets in addition, by key."""
+    """Keys to add to the trace, with their values as JSON texts."""
 
     @property
     def path(self) -> Path:
@@ -72,7 +72,7 @@ class TraceWriter:
             self._guard.note("dropped", "a trace was not written: this process's traces have reached their size limit")
             return None
         name = f"rank{self._rank}_{os.getpid()}.{time.time_ns()}.pt.trace.json.gz"
-        with termination_held():  # torch writes no file without a name
+        with termination_held():  # torch needs a file with a name, which would remain if the process ended here
             return self._exported(recorded, directory / f"{name}.unpacked", name)
 
     def _exported(self, recorded: FinishedRecording, unpacked: Path, name: str) -> TraceText | None:

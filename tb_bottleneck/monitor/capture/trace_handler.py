@@ -28,8 +28,9 @@ def trace_handler(
         with profile(schedule=..., on_trace_ready=trace_handler("runs/mine"), with_stack=True) as prof:
 
     Arguments and file names are those of `torch.profiler.tensorboard_trace_handler`: `WORKER.TIME.pt.trace.json`, with
-    `.gz` at the end if `use_gzip` is True. By default, the worker is the host and the process. The traces also contain
-    the line of each call of the program (recorded with `with_stack=True`) and the facts of `as_metadata`.
+    `.gz` at the end if `use_gzip` is True. WORKER is `worker_name`, by default the name of the host and the process id;
+    TIME is in ns since 1970. The traces also contain the line of each call of the program (recorded with
+    `with_stack=True`) and the facts of `as_metadata`.
 
     The handler never raises: a trace that cannot be written is lost, with a warning of this module's logger.
     """
@@ -37,7 +38,7 @@ def trace_handler(
     def handler(profiler: Any) -> None:
         try:
             _write(profiler, Path(dir_name), worker_name or f"{socket.gethostname()}_{os.getpid()}", use_gzip)
-        except Exception as error:  # the training outranks its trace
+        except Exception as error:  # the training must continue without the trace
             _log.warning("a trace could not be written to %s: %s: %s", dir_name, type(error).__name__, error)
 
     return handler
