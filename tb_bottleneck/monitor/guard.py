@@ -1,4 +1,5 @@
-"""Protects the training from the monitor: its errors, interrupts while it works, and its patches of torch."""
+"""Protects the training from the monitor: from the monitor's errors, from interrupts of the monitor's work, and from
+patches of torch that remain."""
 
 import logging
 import signal
@@ -16,9 +17,9 @@ from typing import Any, TypeVar
 def interrupts_held() -> Iterator[None]:
     """Delays a Ctrl-C until the `with` block ends, and then passes it to the training's own handler.
 
-    So a Ctrl-C while the monitor works neither loses a recording nor leaves torch changed. A second Ctrl-C is passed on
-    at once. A Ctrl-C while a KeyboardInterrupt already ends the training is not passed on. Python handles signals on
-    the main thread only, so nothing is delayed on other threads."""
+    A Ctrl-C while the monitor works therefore neither loses a recording nor leaves torch changed. A second Ctrl-C is
+    passed on at once. If a KeyboardInterrupt already ends the training, a Ctrl-C is not passed on. Python handles
+    signals on the main thread only, so nothing is delayed on other threads."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
@@ -46,8 +47,9 @@ def termination_held() -> Iterator[None]:
     """Delays SIGTERM until the `with` block ends, and then passes it to the training, where it usually ends the
     process.
 
-    So no half-written file remains. For short blocks: a scheduler that ends a job waits for some seconds. Nothing is
-    delayed on threads other than the main thread, or if the signal is ignored or handled outside of Python."""
+    No half-written file remains, because the process does not end within the block. The block must be short: a
+    scheduler that ends a job waits only for some seconds. Nothing is delayed on threads other than the main thread, or
+    if the signal is ignored or handled outside of Python."""
     before = signal.getsignal(signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
         yield
@@ -74,13 +76,13 @@ class Patches:
     """The attributes of torch that are replaced while a monitor is on, in order. They are restored when the monitor
     ends.
 
-    A replacement checks `live` before it runs code of the monitor. If other code has replaced an attribute after the
-    monitor did, `restore` keeps the other code's replacement. That one still calls the monitor's replacement, which
-    then only passes the call on."""
+    A replacement checks `live` before it runs code of the monitor. If other code replaced an attribute after the
+    monitor did, `restore` keeps the other code's replacement. The other code may still call the monitor's replacement,
+    which then only passes the call on."""
 
     def __init__(self) -> None:
         self.live = False
-        """True while replacements may run code of the monitor. Read by every hook."""
+        """True while replacements may run code of the monitor. Every hook reads it."""
         self._replaced: list[tuple[Any, str, Any, Any]] = []
 
     def activate(self) -> None:
@@ -170,8 +172,7 @@ class Guard:
         self.note("signal_off", f"{signal}: {because}")
 
     def warn_of_disk(self, error: Exception) -> None:
-        """Logs a warning that the monitor cannot write its data; only once per process, and only if `error` is an
-        OSError."""
+        """Logs a warning that the monitor cannot write its data: once per Guard, and only if `error` is an OSError."""
         with self._lock:
             if self._warned_of_disk or not isinstance(error, OSError):
                 return
@@ -183,7 +184,7 @@ class Guard:
 
     def note(self, code: str, detail: str) -> None:
         """Adds a note that will be written to the event file: `code` is a code of telemetry.proto, `detail` one
-        sentence. Equal notes are kept once; at most MAX_NOTES notes wait to be written."""
+        sentence. Of equal notes, only the first is kept. Notes are dropped while MAX_NOTES notes wait to be written."""
         with self._lock:
             if (code, detail) in self._noted or len(self._notes) >= MAX_NOTES:
                 return

@@ -1,6 +1,7 @@
 """A callback that monitors training with Hugging Face's Trainer: `Trainer(..., callbacks=[MonitorCallback()])`.
 
-The Lightning callback has the same class name: both frameworks call such a class a callback, and users import only one.
+The Lightning callback has the same class name, because both frameworks call such a class a callback. A user imports
+only one of the two classes.
 """
 
 from typing import Any
@@ -11,8 +12,8 @@ from tb_bottleneck.monitor.callback import TrainerMonitor
 
 
 class MonitorCallback(TrainerCallback):
-    """Monitors `Trainer.train`, by default into the Trainer's log directory. Steps, waits and evaluation are detected
-    as in any other training loop."""
+    """Monitors `Trainer.train`. Writes to `logdir`, by default the Trainer's log directory. Steps, waits and evaluation
+    are detected as in any other training loop."""
 
     def __init__(self, logdir: str | None = None, *, captures: int = 5) -> None:
         self._logdir = logdir

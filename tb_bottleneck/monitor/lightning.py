@@ -1,7 +1,7 @@
 """A callback that monitors training with Lightning: `Trainer(callbacks=[MonitorCallback()])`.
 
-The Hugging Face callback has the same class name: both frameworks call such a class a callback, and users import only
-one.
+The Hugging Face callback has the same class name, because both frameworks call such a class a callback. A user imports
+only one of the two classes.
 """
 
 from typing import Any
@@ -15,8 +15,8 @@ except ImportError:
 
 
 class MonitorCallback(Callback):
-    """Monitors `Trainer.fit`, by default into the logger's directory. Steps, waits and evaluation are detected as in
-    any other training loop."""
+    """Monitors `Trainer.fit`. Writes to `logdir`, by default the logger's directory. Steps, waits and evaluation are
+    detected as in any other training loop."""
 
     def __init__(self, logdir: str | None = None, *, captures: int = 5) -> None:
         super().__init__()

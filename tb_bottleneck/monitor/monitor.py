@@ -14,7 +14,8 @@ from tb_bottleneck.monitor.session import MonitorOptions, Session
 from tb_bottleneck.monitor.writer.writer_thread import PACKET_S
 
 MIN_INTERVAL_S, MAX_INTERVAL_S = 0.05, 3600.0
-"""Limits of the time between two packets: less would use a core, more would lose too much of a killed training."""
+"""Limits of the time in s between two packets (writes of new data). A shorter time would use a core. A longer time
+would lose too much data of a killed training."""
 
 _log = logging.getLogger("tb_bottleneck.monitor")
 _lock = threading.Lock()
@@ -30,28 +31,31 @@ class Monitor:
 
     Steps are detected with torch's optimizer hooks, and waits for data in torch's DataLoader. A loop without a torch
     optimizer must call `step()` at the end of each step. A trace of a few steps is recorded after warm-up, and again
-    when the run changes, at most `captures` times (0 records none). A packet is written every `every_s` seconds.
+    when the run changes, at most `captures` times (0 records none). The data is written every `every_s` seconds.
 
-    Pass `model` if possible, so that its forward pass is timed. Without it, the monitor looks for the modules that own
-    the optimizer's parameters, once, after the first step. If it finds none, forward time cannot be separated from
-    other Python time, and regimes `host` and `launch` get no verdict before a trace is recorded.
+    Pass `model` if possible, so that its forward pass is timed. Otherwise the monitor looks, once after the first step
+    of each optimizer, for the modules that own the optimizer's parameters. If there are none, forward time cannot be
+    separated from other Python time, and the regimes `host` (Python outside torch) and `launch` (launch overhead) get
+    no verdict before a trace is recorded.
 
-    With `memory_snapshots`, at most that many snapshots of the CUDA allocator are written: with a trace, at a new peak,
-    and when memory runs out. torch then records a stack for each allocation, about 2 µs, and a snapshot stops the
-    training for up to a second.
+    `memory_snapshots` is the maximum number of snapshots of the CUDA allocator: they are written with a trace, at a new
+    peak, and when memory runs out. If it is above 0, torch records a stack for each allocation, which takes about 2 µs,
+    and each snapshot stops the training for up to a second.
 
     The commit that is checked out in the training script's repository is recorded; it is read from the files of the
     repository. `revision` states another name for the version of the program; "" records none.
+
     With `module_depth`, the traces contain the modules of the model under their own names (`encoder.layers.3`), down
     to this depth: 1 marks the children of the model. Each marked call takes about 35 µs more (on a busy CPU), in
-    recorded steps only. After a compilation no module is marked.
+    recorded steps only. If torch.compile has compiled code, no module is marked.
 
-    In the workers of DataLoaders, a thread looks 20 times per second at what the worker runs, so that the report can
+    In the workers of DataLoaders, a thread reads the stack of the worker 20 times per second, so that the report can
     name the stage that takes the time: reading, decoding, a transform. `worker_init_fn` is called as before.
-    `sample_workers=False` switches this off.
+    `sample_workers=False` switches this thread off.
 
     The monitor never raises into the training: if it cannot work, it logs one warning to the logger
-    `tb_bottleneck.monitor`. Only one monitor per process is active; a second one only passes `step()` on.
+    `tb_bottleneck.monitor`. Only one monitor per process is active; a second monitor only passes the calls of `step`
+    and `capture` on to the active one.
     """
 
     def __init__(
@@ -78,8 +82,8 @@ class Monitor:
         self.directory: str | None = None
         """The run directory, after the start."""
         self.after_step: Callable[[], bool] | None = None
-        """Called after each step on the training thread. It returns True if the training waited in it: this time
-        belongs to no step. For `tb-bottleneck try`."""
+        """A function that is called after each step on the training thread; None for no function. If it made the
+        training wait, it returns True, and the time in the function belongs to no step. For `tb-bottleneck try`."""
 
     def __enter__(self) -> "Monitor":
         self.start()
@@ -91,7 +95,8 @@ class Monitor:
         self._stop("" if kind is None else kind.__name__)
 
     def start(self) -> None:
-        """Starts the monitor. If it is already active, does nothing."""
+        """Starts the monitor. Does nothing if this monitor is already active. Logs a warning and starts nothing if
+        another monitor is active, or if the monitor cannot start."""
         global _active
         with _lock:
             if _active is not None:
@@ -135,21 +140,21 @@ class Monitor:
             _log.warning("the monitor failed while stopping: %s: %s", type(error).__name__, error)
 
     def step(self, samples: float | None = None) -> None:
-        """Marks the end of a step. From the first call on, only these calls end steps. `samples` is the number of
-        samples in the step, for loops without a DataLoader."""
+        """Marks the end of a step. From the first call on, only calls of this method end steps. `samples` is the number
+        of samples in the step, for loops without a DataLoader; None if unknown."""
         session = self._active_session()
         if session is not None:
             session.step(samples)
 
     @property
     def steps(self) -> int:
-        """The number of finished steps; 0 while no monitor is active."""
+        """The number of finished steps; 0 while this monitor is not active."""
         session = self._session
         return 0 if session is None else session.clock.steps
 
     @property
     def loader_workers(self) -> int:
-        """The number of workers of the training's DataLoader; 0 while no monitor is active."""
+        """The number of workers of the DataLoader with the most workers; 0 while this monitor is not active."""
         session = self._session
         return 0 if session is None else session.loader_workers
 
@@ -192,7 +197,8 @@ _SESSIONS: "weakref.WeakSet[Session]" = weakref.WeakSet()
 
 
 def _in_forked_child() -> None:
-    """Disables the monitor in a forked process (a loader worker), which inherits the hooks but not the thread."""
+    """Disables the monitor in a forked process, such as a loader worker. The process inherits the hooks, but not the
+    monitor's thread."""
     global _active, _lock
     _lock = threading.Lock()  # another thread may have held it during the fork
     if _active is not None:

@@ -1,4 +1,4 @@
-"""Says at the end of a training how to see what the monitor recorded."""
+"""Tells the user at the end of a training how to see what the monitor recorded."""
 
 import logging
 import shlex
@@ -19,7 +19,8 @@ def hint_of(logdir: str) -> str:
 
 
 def tell_results(logdir: Path) -> None:
-    """Prints the line of `hint_of` once per logdir: to the log if it has handlers, otherwise to standard error."""
+    """Prints the line of `hint_of` once per logdir: to the monitor's logger if it has handlers, otherwise to standard
+    error unless warnings are disabled."""
     text = hint_of(str(logdir))
     if text in _told:
         return

@@ -3,6 +3,8 @@
 hooks ─▶ StepClock ─▶ TraceCapture ─▶ DeviceSpans ─▶ RowQueue ═▶ WriterThread ─▶ EventFile
                            └──── recordings ═══════════════════▶      └───────▶ TraceWriter
                     (the training thread)                        (the monitor's own thread)
+
+A double arrow (═▶) leads from one thread to the other.
 """
 
 from collections.abc import Callable
@@ -41,11 +43,13 @@ from tb_bottleneck.monitor.writer.run_directory import new_directory, process_ra
 from tb_bottleneck.monitor.writer.writer_thread import PACKET_S, WriterInputs, WriterThread
 
 RECORDING_RANKS = 8
-"""Ranks from this one on record on request only: those of the first node show the differences between ranks."""
+"""First rank that records traces on request only. The ranks before it, which usually run on the first node, are enough
+to show the differences between ranks."""
 
 STEPS_BEFORE_MISSING = 20
 IMPORT_STEPS = 3
-"""Modules that interrupt the training are usually imported before these steps end: a writer is created before them."""
+"""After each of the first IMPORT_STEPS steps, modules that write checkpoints and logs are searched for. A program
+usually imports these modules before or during its first steps, for example to create a log writer."""
 NO_EVENTS = {
     loader.SIGNAL: "no batch came from a DataLoader of torch",
     forward.SIGNAL: "the model was not called: pass the object that the loop calls to the monitor",
@@ -121,11 +125,12 @@ class Session:
         self._writer: WriterThread | None = None
         self._heartbeat: Heartbeat | None = None
         self.started_too_early = False
-        """True if the process group, which tells the rank, was created only after the start."""
+        """True if torch's process group, which has the rank, was created only after the monitor's start."""
 
     def start(self) -> Path:
-        """Creates the run directory, installs the hooks and starts to write. Returns the directory. If it raises
-        OSError, no hook is installed."""
+        """Creates the run directory, installs the hooks and starts the writer thread. Returns the directory.
+
+        Raises OSError if the directory or the event file cannot be created. In this case, no hook is installed."""
         directory = new_directory(self._options.logdir, self._rank)
         samplers = self.guard.call("samplers", self._make_samplers) or []
         self._heartbeat = Heartbeat(directory, self._rank, self.clock)
@@ -305,8 +310,8 @@ class Session:
         return trace_directory(self._directory, self._rank)
 
     def _profiler_costs(self) -> dict[str, object]:
-        """Returns {"profiler_costs": ...}, which is measured once, before the first trace is recorded; {} if that
-        failed."""
+        """Returns {"profiler_costs": ...}; {} if the measurement failed. The costs are measured only once, before the
+        first trace is recorded."""
         if self._costs is None:
             costs = self.guard.call("cost of the profiler", profiler_costs)
             self._costs = {} if costs is None else {"profiler_costs": costs}

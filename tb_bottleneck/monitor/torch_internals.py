@@ -1,7 +1,7 @@
 """The only module that uses private names of torch, and of `threading`.
 
-A release of torch may remove any of them. For each name, a test in tests/monitor/test_torch_internals.py says which
-signal is lost without it.
+A release of torch may remove any of these names. For each name, a test in tests/monitor/test_torch_internals.py says
+which signal is lost without the name.
 """
 
 import sys
@@ -52,7 +52,8 @@ def small_profile(stacks: bool) -> tuple[Callable[[], None], Callable[[], None]]
     """Returns two functions that begin and end a recording of the CPU, with Python stacks if `stacks` is True. The
     result of the recording is discarded.
 
-    The public classes are not used: they read all events at the end, which takes far longer than the recording."""
+    torch's public classes are not used, because at the end they read all events, which takes far longer than the
+    recording."""
     import torch
 
     autograd: Any = torch.autograd
@@ -81,7 +82,8 @@ def is_compiled_in_place(model: Any) -> bool:
 
 
 def wrapped_module(wrapper: Any) -> Any:
-    """Returns the module inside a wrapper such as DistributedDataParallel or torch.compile's, or None."""
+    """Returns the module inside `wrapper`, such as a DistributedDataParallel or the result of torch.compile; None if
+    `wrapper` wraps no module."""
     return getattr(wrapper, "module", None) or getattr(wrapper, COMPILED_MODULE, None)
 
 
@@ -97,7 +99,7 @@ def has_compiled() -> bool:
 
 
 def compilations() -> list[Any]:
-    """Returns torch's records of the last compilations; empty if nothing was compiled."""
+    """Returns torch's records of the last compilations, the newest last; empty if nothing was compiled."""
     records = getattr(sys.modules.get("torch._dynamo.utils"), COMPILATIONS, None)
     try:
         return list(records()) if records is not None else []
@@ -106,10 +108,11 @@ def compilations() -> list[Any]:
 
 
 def compilation_callbacks() -> list[Any] | None:
-    """Returns the list of the functions that torch calls when it begins to compile.
+    """Returns the list of the functions that torch calls when it begins to compile; None if torch has no such list, or
+    nothing was compiled yet.
 
-    They get an object with `compile_id` and `callback_trigger` (torch 2.13), or nothing in older releases. None if
-    torch has no such list, or nothing was compiled yet. `torch.compiler.reset()` clears the list.
+    The functions get an object with `compile_id` and `callback_trigger` (torch 2.13); in older releases they get no
+    argument. `torch.compiler.reset()` clears the list.
     """
     return getattr(
         getattr(sys.modules.get("torch._dynamo.callback"), COMPILATION_CALLBACKS, None), START_CALLBACKS, None
@@ -117,7 +120,8 @@ def compilation_callbacks() -> list[Any] | None:
 
 
 def graph_breaks() -> list[Any]:
-    """Returns torch's records of the places where graphs end, the newest last; each with its reason and stack."""
+    """Returns torch's records of the places where compiled graphs end, the newest last; at most the last 1,000. Each
+    record has the reason and the stack."""
     return list(getattr(sys.modules.get("torch._dynamo.utils"), GRAPH_BREAKS, ())[-1_000:])
 
 

@@ -19,8 +19,8 @@ def groups_of(root: Path, controller: str) -> list[Path]:
     """Returns the folders of the control groups of this process with the controller `controller`, such as "cpu": its
     own group first, then each parent. `root` contains `proc/` and `sys/`.
 
-    In a container, the path of the process's own group is often valid only on the host. Then its group is the root of
-    the mount."""
+    In a container, the path of the process's own group is often valid only on the host. The result then has only the
+    root of the mount, which is the group of the process."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -41,9 +41,11 @@ def groups_of(root: Path, controller: str) -> list[Path]:
 
 
 def usable_cores(root: Path = Path("/")) -> float:
-    """Returns the number of cores this process may use: the smaller of its affinity and its cgroup's CPU quota.
+    """Returns the number of cores that this process may use: the number of cores in its affinity mask, or the smallest
+    CPU quota of its control groups if that is less.
 
-    `root` contains `proc/` and `sys/`. A quota may be a fraction of a core; whole numbers are returned as int.
+    `root` contains `proc/` and `sys/`. A quota may be a fraction of a core, which is rounded to 2 digits. A whole
+    number is returned as int.
     """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cores = min([float(allowed), *cgroup_quotas(root)])
@@ -66,8 +68,8 @@ def physical_cores(root: Path = Path("/")) -> int | None:
 
 
 def cgroup_quotas(root: Path = Path("/")) -> Iterator[float]:
-    """Yields the CPU quotas of this process in cores: of its own control group and of every parent, versions 2 and
-    1."""
+    """Yields the CPU quotas of this process in cores: those of its own control group and of every parent, in version 2
+    and in version 1. Groups without a quota are skipped. `root` contains `proc/` and `sys/`."""
     for folder in cpu_groups(root):
         for read in (_quota_v2, _quota_v1):
             try:
@@ -90,7 +92,9 @@ def _quota_v1(folder: Path) -> float:
 
 
 def cpu_name(root: Path = Path("/")) -> str | None:
-    """Returns the processor's model name, or None if the kernel does not give it (some ARM boards). Raises OSError."""
+    """Returns the processor's model name; None if the kernel does not report the name (some ARM boards).
+
+    Raises OSError if `proc/cpuinfo` below `root` cannot be read."""
     for line in (root / "proc/cpuinfo").read_text().splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name" and value.strip():

@@ -14,7 +14,8 @@ from tb_bottleneck.schema.signals import HOST
 
 
 def of_cpu(torch: Any) -> tuple[str, str]:
-    """Returns (name, driver) of the CPU. `driver` has torch's version and number of threads: both determine speed."""
+    """Returns (name, driver) of the CPU. `driver` has torch's version and number of threads, because both determine
+    the speed of the CPU."""
     try:
         name = cpu_name()
     except OSError:  # only Linux has /proc/cpuinfo
@@ -45,8 +46,8 @@ def nvidia_driver() -> str:
 
 
 def calibration() -> dict[str, float] | None:
-    """Returns the results of `tb-bottleneck calibrate` for the device that this process uses: the CPU until a GPU is
-    initialised. None if there are no results, or torch is not imported."""
+    """Returns the results of `tb-bottleneck calibrate` for the device that this process uses: a GPU if CUDA or ROCm is
+    initialised, otherwise the CPU. None if there are no results, or torch is not imported."""
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return None
@@ -54,7 +55,7 @@ def calibration() -> dict[str, float] | None:
 
 
 LOADED_UTILISATION = 0.20
-"""Smallest GPU utilisation for a valid reading: an idle link slows down to save power."""
+"""Smallest GPU utilisation at which a reading of the PCIe link counts: an idle link slows down to save power."""
 
 _UNDER_LOAD = {"pcie_generation": "link_generation", "pcie_width": "link_width"}
 _MAXIMA = {
@@ -89,10 +90,10 @@ class PcieLinkFacts:
                 self._keep(reading, _UNDER_LOAD[reading.name])
 
     def facts(self) -> Mapping[str, object]:
-        """Returns the highest readings: `link_generation` and `link_width` under load, and their limits with the suffix
-        `_max`.
+        """Returns the highest readings: `link_generation` and `link_width` under load, and their limits, whose names
+        have the suffix `_max`.
 
-        `link_generation_gpu_max` is the limit of the GPU alone; the other limits are of GPU and slot together.
+        `link_generation_gpu_max` is the limit of the GPU alone. The other limits are those of GPU and slot together.
 
         The result is empty without readings, or if the process uses several GPUs, because their links may differ."""
         devices = list(self._by_device.values())

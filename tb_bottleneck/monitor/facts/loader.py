@@ -21,18 +21,19 @@ METHODS = (
     "__next__",
 )
 MAX_OBJECTS, MAX_ENTRIES, MAX_DEPTH, MAX_NAME = 64, 64, 5, 120
-"""Objects that are looked at, entries of a list or dictionary that is searched, and how deep. A list of all samples is
-longer."""
+"""Limits of the search for classes: number of objects, entries of a list or dictionary (a longer one, such as the list
+of all samples, is not searched), depth of the search, and characters of a name (longer ones are left out)."""
 
 
 def dataset_classes(dataset: Any) -> dict[str, str]:
-    """Returns a dict: function name as the profiler writes it -> "Class.method", for `dataset` and the transforms in
-    it.
+    """Returns a dict: function name as the profiler writes it -> "Class.method". It has the methods in METHODS of
+    `dataset` and of the objects in `dataset`, such as transforms.
 
-    The profiler names a method without its class: for example, all transforms of a data set are
-    `__call__`. Only the functions of the training process need the class; the sampler in the workers writes it itself.
+    The profiler names a method without its class: for example, all transforms of a data set are named `__call__`. The
+    dict is needed only for functions that run in the training process. In workers, the stack sampler writes the names
+    of classes itself.
 
-    Attributes are read from the objects' dictionaries, so no property of the program runs."""
+    Attributes are read from the objects' `__dict__`, so that no property of the program runs."""
     found: dict[str, str] = {}
     for one in _objects(dataset):
         for kind in type(one).__mro__:
@@ -81,20 +82,20 @@ Facts = Mapping[str, object]
 class LoaderFacts:
     """Collects facts about each DataLoader once. All methods except `facts` are for the training thread.
 
-    Other loaders may be iterated in the same loop: an evaluation loop without `no_grad` iterates over its loader just
-    as the training does. The step clock knows which iterators are trained on."""
+    The loaders may include loaders of other loops: an evaluation loop without `no_grad` iterates over its loader just
+    as the training does. Only the StepClock knows which iterators are trained on (`facts`)."""
 
     def __init__(self) -> None:
         self.fetched_ahead = 0
-        """Number of batches that the training's loader prefetches."""
+        """Number of batches that a loader prefetches; the largest number of all loaders."""
         self.workers = 0
-        """Number of workers of the loader with the most."""
+        """Number of workers of the loader with the most workers."""
         self._by_loader: dict[int, tuple[weakref.ref[Any], Facts]] = {}
         self._by_iterator: dict[int, Facts] = {}
-        self._last_trained: Facts = {}  # of a deleted iterator that was trained on
+        self._last_trained: Facts = {}  # facts about the loader of a deleted iterator that was trained on
 
     def add_iterator(self, loader: Any, iterator: int, replaces_trained: bool = False) -> None:
-        """Adds the iterator with the id `iterator` of `loader`. May raise what the user's loader class raises.
+        """Adds the iterator of `loader` that has the id `iterator`. May raise what the user's loader class raises.
 
         `replaces_trained` is True if the same id belonged to a deleted iterator whose batches were trained on."""
         if replaces_trained:
@@ -108,8 +109,11 @@ class LoaderFacts:
         _keep(self._by_iterator, iterator, facts)
 
     def facts(self, trained_iterators: Iterable[int]) -> Facts:
-        """Returns the facts about the loader of the last known iterator in `trained_iterators`; otherwise of the newest
-        iterator; {} if there is none. Any thread may call this."""
+        """Returns the facts about the loader of the training. Any thread may call this.
+
+        This is the loader of the last known iterator in `trained_iterators` (ids of iterators that were trained on).
+        Without one, it is the loader of the last deleted iterator that was trained on, otherwise that of the newest
+        iterator. The result is {} if there is no iterator."""
         by_iterator = dict(self._by_iterator)
         trained = [by_iterator[iterator] for iterator in trained_iterators if iterator in by_iterator]
         return (trained or [self._last_trained])[-1] or next(reversed(list(by_iterator.values())), {})
@@ -140,8 +144,8 @@ def loader_facts(loader: Any) -> dict[str, object]:
 
 
 def _start_method(loader: Any) -> str:
-    """Returns the name of the method that starts the loader's workers, such as "fork": the loader's own, the program's,
-    or the platform's default."""
+    """Returns the name of the method that starts the loader's workers, such as "fork": the method set in the loader,
+    otherwise the method set by the program, otherwise the platform's default."""
     context = loader.multiprocessing_context
     chosen = multiprocessing.get_start_method(allow_none=True) if context is None else context.get_start_method()
     return str(chosen or multiprocessing.get_all_start_methods()[0])

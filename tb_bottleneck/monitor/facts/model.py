@@ -1,10 +1,10 @@
 """The models and optimizers of the training: how models are found, and facts about both.
 
-A monitor without `model` cannot time the forward pass, and a hook in every module would cost 1 to 2 µs per call.
-Therefore, after the first step of an optimizer, the objects that the garbage collector tracks are searched once for
-models with the optimizer's parameters.
+If the user passes no `model` to Monitor, the monitor must find the models in order to time the forward pass. A hook in
+every module would cost 1 to 2 µs per call. Instead, after the first step of each optimizer, the objects that the
+garbage collector tracks are searched once for models with the optimizer's parameters.
 
-Only settings, counts and the names of torch's own classes are collected, never the names of the user's classes.
+The facts have only settings, counts and the names of torch's own classes, never the names of the user's classes.
 """
 
 import gc
@@ -16,18 +16,21 @@ from typing import Any
 from tb_bottleneck.monitor.torch_internals import has_compiled, is_compiled_in_place, is_compiled_module, wrapped_module
 
 MAX_BLOCKS = 5_000_000
-"""Limit of `sys.getallocatedblocks()`. With more memory blocks, a search for models takes longer than a second."""
+"""Limit of `sys.getallocatedblocks()`. With more memory blocks, a search for models takes longer than a second, and is
+not done."""
 
 MAX_CLASSES = 16
 """Maximum number of classes of models that are timed."""
 
 
 def classes_to_time(optimizer: Any) -> list[type]:
-    """Returns the classes of the outermost modules if they own all parameters of `optimizer`; otherwise an empty list.
+    """Returns the classes of the modules to time if these own all parameters of `optimizer`; otherwise an empty list.
 
-    Other modules with parameters (a teacher, a frozen encoder) and torch's own (a loss) belong to the forward pass,
-    too. After a compilation only modules that `torch.compile` returned are timed: a method that changes inside compiled
-    code would be compiled again.
+    The modules to time are the outermost modules that have parameters or are classes of torch. Modules that are not
+    trained (a teacher, a frozen encoder) and torch's own modules (a loss) belong to the forward pass, too. After a
+    compilation, only modules that `torch.compile` returned are timed: replacing a method in compiled code would make
+    torch compile this code again. The list is also empty if there are too many memory blocks (MAX_BLOCKS) or classes
+    (MAX_CLASSES), or if one of the modules is compiled in place.
     """
     if sys.getallocatedblocks() > MAX_BLOCKS:
         return []
@@ -45,7 +48,7 @@ def classes_to_time(optimizer: Any) -> list[type]:
 def _modules() -> list[Any]:
     from torch.nn import Module
 
-    # By the type, since `isinstance` may run code of the object (`__class__` of a proxy); each type is checked once.
+    # Checks the types, once each: `isinstance` may run code of the object (`__class__` of a proxy).
     objects = gc.get_objects()
     kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, Module)}
     return [found for found in objects if type(found) in kinds]
@@ -67,16 +70,18 @@ _MAX_WRAPPERS = 8
 
 
 class ModelFacts:
-    """Collects facts from models and optimizers: from the first MAX_OBJECTS objects of each kind, once each. For the
-    training thread."""
+    """Collects facts from the first MAX_OBJECTS models and the first MAX_OBJECTS optimizers, once from each object. For
+    the training thread."""
 
     def __init__(self) -> None:
         self.facts: dict[str, object] = {}
         self._ids: defaultdict[str, set[int]] = defaultdict(set)
 
     def add(self, kind: str, source: Any) -> bool:
-        """Adds the facts of `source`. `kind` is "optimizer" or "model". Returns True if the object is new. Code of the
-        user's class may raise."""
+        """Adds the facts of `source`. `kind` is "optimizer" or "model". May raise what the user's class raises.
+
+        Returns False if `source` was added before, or if there are MAX_OBJECTS objects of this kind already, otherwise
+        True."""
         ids = self._ids[kind]
         if id(source) in ids or len(ids) >= MAX_OBJECTS:
             return False
@@ -89,7 +94,8 @@ class ModelFacts:
 
 
 def optimizer_facts(optimizer: Any) -> dict[str, object]:
-    """Returns the optimizer's torch class, its implementation flags, and its number of parameter elements by dtype."""
+    """Returns the facts `parameters_by_dtype` (number of parameter elements by dtype), `optimizer` (name of the class
+    in torch.optim), and `foreach` and `fused`, without unknown ones."""
     defaults = optimizer.defaults
     sizes: Counter[str] = Counter()
     for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):

@@ -1,6 +1,7 @@
 """Facts about the training process that a trace does not contain: threads, cores, device, torch, git revision.
 
-To add them to a trace, call this while the profiler is recording (torch ignores it before the active phase):
+To add the facts to a trace, make this call while the profiler is recording (torch ignores the call before the active
+phase):
 
     prof.add_metadata_json("tb_bottleneck", as_metadata())
 """
@@ -22,19 +23,20 @@ from tb_bottleneck.monitor.accelerator import own_gpu
 from tb_bottleneck.monitor.facts import device
 from tb_bottleneck.monitor.facts.cpu import cpu_name, physical_cores, usable_cores
 
-MAX_FOLDERS = 64  # that a script is deep in its repository
-MAX_BYTES = 4 << 20  # of the list of packed refs: about 50,000 branches and tags
+MAX_FOLDERS = 64  # maximum depth of a script in its repository
+MAX_BYTES = 4 << 20  # that are read of a file: a list of packed refs of about 50,000 branches and tags
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")  # SHA-1, or SHA-256
 _REF = re.compile(r"refs/[^\s\0]+")
 
 
 @cache
 def script_revision() -> str | None:
-    """Returns the commit of the repository that the training script is in; None if there is none.
+    """Returns the commit that is checked out in the repository of the training script; None if there is no repository
+    or no commit.
 
-    The commit is read from the files of the repository; nothing is executed. It is the commit that is checked out:
-    changes that were not committed are not visible without running git. The files are read once, because what is
-    checked out later is not what runs.
+    The commit is read from the files of the repository, without running git. Changes that were not committed are
+    therefore not seen. The files are read only once, because a commit that is checked out later is not the one that
+    runs.
 
     Raises:
         OSError: a file of the repository cannot be read.
@@ -49,8 +51,9 @@ HASH_LENGTH = 12
 def program_hash(path: str, arguments: Sequence[str]) -> str:
     """Returns "NAME-ARGUMENTS": a hash of the program's name and a hash of its arguments.
 
-    Equal hashes show that two recordings are of one program. The hashes reveal neither path nor arguments. The name is
-    the file name of the script or module, without folder and suffix; for `__main__.py`, the name of its folder.
+    Equal hashes show that two recordings are of the same program. The hashes reveal neither the path nor the arguments.
+    The program's name is the file name of the script or module in `path`, without folder and suffix; for `__main__.py`,
+    it is the name of the folder.
     """
     program = Path(path)
     name = program.parent.name if program.stem == "__main__" else program.stem
@@ -59,12 +62,13 @@ def program_hash(path: str, arguments: Sequence[str]) -> str:
 
 
 def revision_of(folder: Path) -> str | None:
-    """Returns the commit that is checked out in the repository of this folder; None if there is none."""
+    """Returns the commit that is checked out in the repository that contains `folder`; None if there is no repository
+    or no commit. Raises OSError if a file of the repository cannot be read."""
     for candidate in [folder, *folder.parents][:MAX_FOLDERS]:
         git = candidate / ".git"
         if git.is_dir():
             return _head(git)
-        if git.is_file():  # a work tree or a submodule: its data is elsewhere
+        if git.is_file():  # of a work tree or a submodule: the file has the path of the folder with the data
             target = _text(git).removeprefix("gitdir:").strip()
             return _head(candidate / target)
     return None
@@ -96,10 +100,9 @@ _log = logging.getLogger(__name__)
 
 
 def collect_facts(getters: Mapping[str, Callable[..., Any]], *arguments: object) -> dict[str, object]:
-    """Calls each function in `getters` with `arguments`. Returns the results by name, without those that are None.
-    Never raises.
+    """Calls each function in `getters` with `arguments`. Returns the results that are not None, by name.
 
-    If a function fails, its fact is missing."""
+    Never raises: if a function fails, its result is left out."""
     facts: dict[str, object] = {}
     for name, get in getters.items():
         try:
@@ -116,13 +119,15 @@ METADATA_SCHEMA = 1
 
 
 def as_metadata(more: Mapping[str, object] | None = None) -> str:
-    """Returns the facts about this process and `more` as JSON text, `{"schema": 1, "context": {...}}`. Raises only if
-    `more` cannot be written as JSON."""
+    """Returns the facts about this process and the facts in `more` as JSON text, `{"schema": 1, "context": {...}}`.
+
+    Raises TypeError or ValueError if `more` cannot be written as JSON."""
     return metadata_text({**collect(), **(more or {})})
 
 
 def metadata_text(facts: Mapping[str, object]) -> str:
-    """Returns `facts` as JSON text in the form of a trace's metadata. Raises if they cannot be written as JSON."""
+    """Returns `facts` as JSON text in the form of a trace's metadata. Raises TypeError or ValueError if `facts` cannot
+    be written as JSON."""
     return json.dumps({"schema": METADATA_SCHEMA, "context": facts}, allow_nan=False)
 
 
@@ -130,7 +135,7 @@ def collect() -> dict[str, object]:
     """Returns the facts about this process by name, as JSON values. Unavailable facts are left out. Never raises and
     never imports torch.
 
-    No fact contains the name of a person, host, job or path. Only three counts are read from environment variables."""
+    No fact contains the name of a person, host or job, or a path. Only three counts come from environment variables."""
     return collect_facts(_FACTS)
 
 
@@ -158,7 +163,7 @@ def _device_name() -> str | None:
 
 
 def _count_in_environment(name: str) -> int | None:
-    # OMP_NUM_THREADS may be a list with one count per nesting level; the outermost one matters.
+    # OMP_NUM_THREADS may be a list with one count per level of nested parallel regions; the outermost level matters.
     text = os.environ.get(name, "").split(",")[0].strip()
     return int(text) if text.isascii() and text.isdecimal() else None
 

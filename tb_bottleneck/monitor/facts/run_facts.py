@@ -16,8 +16,9 @@ from tb_bottleneck.monitor.workers.loader_stacks import SAMPLES, LoaderStacks
 class RunFacts:
     """Collects all facts about a run.
 
-    `ranks` has `rank` and `world_size` as they were at the start. Those of torch's process group, which may be created
-    later, replace them. `revision` is the commit that the user states, or None."""
+    `ranks` has `rank` and `world_size` as they were at the start. The values of torch's process group, which may be
+    created later, replace them. `revision` is the version of the program that the user states; None if the user states
+    none. `sample_workers` is False if the stacks of loader workers are not sampled."""
 
     def __init__(
         self, clock: StepClock, guard: Guard, ranks: Mapping[str, object], revision: str | None, sample_workers: bool
@@ -50,12 +51,13 @@ class RunFacts:
         }
 
     def late_metadata(self) -> str | None:
-        """Returns the JSON text of what was compiled since the facts were collected; None if nothing was."""
+        """Returns the fact `compile_log` as JSON text if torch.compile compiled something since the facts were
+        collected, otherwise None."""
         return process.metadata_text(self.compile_log.facts()) if self.compile_log.has_changed() else None
 
     def _thread_pool_facts(self) -> dict[str, object]:
-        """Returns the facts about thread pools. They are read only once, after torch was imported, because the search
-        visits all loaded libraries."""
+        """Returns the facts about the CPU thread pools of this process. They are collected only once, because the
+        search visits all loaded libraries."""
         if not self._thread_pools:
             self._thread_pools = self._guard.call("blas", _thread_pools) or {"blas_pools": []}
         return self._thread_pools

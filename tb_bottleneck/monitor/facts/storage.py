@@ -7,7 +7,7 @@ from typing import Any
 
 _NETWORK = ("nfs", "cifs", "smb", "9p", "ceph", "lustre", "beegfs", "gpfs", "glusterfs", "afs", "wekafs", "fuse.")
 _MEMORY = ("tmpfs", "ramfs")
-# A virtual disk does not tell what it lies on: virtio reports "rotational" for any.
+# A virtual disk does not tell which kind of disk stores its data: virtio reports "rotational" for any disk.
 _VIRTUAL = ("vd", "xvd", "loop", "zram")
 _PATHS = ("root", "data_dir", "path", "folder", "directory", "data_path", "root_dir", "img_dir", "image_dir")
 _LISTS = ("samples", "imgs", "files", "paths", "filenames", "image_paths")
@@ -20,10 +20,10 @@ MAX_LAYERS = 4
 
 
 def storage_facts(dataset: Any, system: Path = Path("/")) -> dict[str, object]:
-    """Returns facts about the storage of `dataset`: `dataset_filesystem`, such as `ext4`, and `dataset_storage`:
-    rotational, ssd, network or memory.
+    """Returns facts about the storage of `dataset`, without unknown ones. `system` contains `proc/` and `sys/`.
 
-    Unknown facts are left out. `system` contains `proc/` and `sys/`."""
+    `dataset_filesystem` is the type of the file system, such as `ext4`. `dataset_storage` is "rotational", "ssd",
+    "network" or "memory"."""
     path = next(_paths(dataset), None)
     if path is None:
         return {}
@@ -38,14 +38,14 @@ def storage_facts(dataset: Any, system: Path = Path("/")) -> dict[str, object]:
 
 def _paths(dataset: Any) -> Iterator[Path]:
     """Yields existing paths among the attributes of `dataset`, those under usual names first. Continues with the data
-    sets that it wraps.
+    sets that `dataset` wraps.
 
-    Only stored attributes are read: a property may run code of the user."""
+    Only attributes in `__dict__` are read, because a property may run code of the user."""
     for _ in range(MAX_WRAPPERS):
         attributes = getattr(dataset, "__dict__", {})
         others = [name for name in list(attributes)[:MAX_ATTRIBUTES] if name not in _USUAL]
         for name in (*_USUAL, *others):
-            value = _first(_first(attributes.get(name)))  # of the first sample, its file
+            value = _first(_first(attributes.get(name)))  # of a list of samples, the file of the first one
             is_text = isinstance(value, str) and (name in _USUAL or os.sep in value)
             if (is_text or isinstance(value, Path)) and value and os.path.exists(value):
                 yield Path(value)

@@ -15,16 +15,17 @@ from tb_bottleneck.schema.compile_log import CompileEntries
 
 CALLS = "compile_calls"
 FRAME_COMPILED = "DYNAMO"
-"""The trigger of torch's callbacks for a call of the program. Others are for parts that torch compiles later."""
+"""The trigger that torch passes to callbacks if a call of the program is compiled. Other triggers are for parts that
+torch compiles later."""
 
 
 class CompileLog:
     """Accumulates torch's records of compilations, of which torch keeps only the last 64.
 
-    The records show what torch.compile compiled, which guard failed before, where graphs end, and what stays
-    uncompiled. torch keeps the records in memory for its own reports (torch/_dynamo/utils.py). After the first step
-    with a compilation, torch also calls `_compiles` before each further one, which shows the line of the program that
-    makes torch compile.
+    The records show what torch.compile compiled, which guard (a condition of compiled code) failed before, where graphs
+    end, and what stays uncompiled. torch keeps the records in memory for its own reports (torch/_dynamo/utils.py).
+    After the first step with a compilation, torch also calls `_compiles` before each further compilation. The stack of
+    this call shows the line of the program that makes torch compile.
     """
 
     def __init__(self, guard: Guard) -> None:
@@ -45,7 +46,7 @@ class CompileLog:
         self._last = records[-1] if records else None
         for record in records:
             self._entries.add(record)
-        self._entries.forget_breaks()  # torch has all of them
+        self._entries.forget_breaks()  # torch keeps all graph breaks, so all are added again
         for reason in graph_breaks():
             stack = getattr(reason, "user_stack", None) or ()
             place = (str(stack[-1].filename), int(stack[-1].lineno or 0), str(stack[-1].name)) if stack else ("", 0, "")
@@ -54,7 +55,7 @@ class CompileLog:
         return {"compile_log": fact} if fact else {}
 
     def watch(self) -> None:
-        """Makes torch call `_compiles` before each compilation from now on. Called in every step: takes less than a
+        """Makes torch call `_compiles` before each compilation from now on. Called in every step, and takes less than a
         microsecond."""
         callbacks = compilation_callbacks()
         if callbacks is not None and not self._closed and self._compiles not in callbacks:
@@ -71,8 +72,8 @@ class CompileLog:
         self._guard.call(CALLS, self._add_call, started, sys._getframe(1))
 
     def _add_call(self, started: Any, frame: FrameType | None) -> None:
-        """Adds the innermost line of the user's program in the stack of `frame`. `started` is torch's object about the
-        compilation that begins."""
+        """Adds the line of the program that makes torch compile: the innermost line of the user's program in the stack
+        of `frame`. `started` is torch's object about the compilation that begins."""
         number, trigger = getattr(started, "compile_id", None), getattr(started, "callback_trigger", None)
         if not number or getattr(trigger, "name", FRAME_COMPILED) != FRAME_COMPILED:
             return
@@ -120,7 +121,7 @@ _FACTS: dict[str, Callable[[Any], object]] = {
     "torch_architectures": lambda torch: torch.cuda.get_arch_list() if torch.cuda.is_initialized() else None,
     "device_memory": lambda torch: _device(torch, "total_memory"),
     "device_multiprocessors": lambda torch: _device(torch, "multi_processor_count"),
-    # torch has the clocks since 2.7, in kHz. The memory clock is that of a bus with two transfers per cycle.
+    # torch reports the clocks since 2.7, in kHz. The memory clock is the clock of a bus with two transfers per cycle.
     "sm_clock_hz": lambda torch: None if (rate := _device(torch, "clock_rate")) is None else 1000 * rate,
     "memory_clock_hz": lambda torch: None if (rate := _device(torch, "memory_clock_rate")) is None else 1000 * rate,
     "memory_bus_bits": lambda torch: _device(torch, "memory_bus_width"),

@@ -1,7 +1,7 @@
 """Detects steps that are replayed as one CUDA graph.
 
-A graph that is captured while an optimizer steps contains that update. Its replay runs no hook of the optimizer, so the
-replay itself counts as the update.
+A graph that is captured while an optimizer steps contains the optimizer's update. Replaying the graph runs no hook of
+the optimizer, so the replay itself counts as an update.
 """
 
 import functools
@@ -27,8 +27,8 @@ def install(context: HookContext) -> None:
 
 
 class _Graphs:
-    """The ids of the CUDA graphs that contain an optimizer's update. A new graph may get the id of a deleted one; its
-    own capture then corrects the entry."""
+    """The ids of the CUDA graphs that contain an optimizer's update, and the hooks that find them. A new graph may get
+    the id of a deleted graph; the capture of the new graph then corrects the entry."""
 
     def __init__(self, context: HookContext) -> None:
         self._context = context
@@ -69,5 +69,5 @@ class _Graphs:
         return replay
 
     def _replayed(self, graph: int) -> None:
-        self._context.spans.end()  # before the clock, which may end the step at once
+        self._context.spans.end()  # before the next line, which may end the step
         self._context.clock.optimizer_ends(graph)

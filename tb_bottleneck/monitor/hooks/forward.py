@@ -1,8 +1,8 @@
-"""Times the forward pass of the model: `__call__` of its class.
+"""Times the forward pass of the model, which is `__call__` of the model's class.
 
-A hook on the model itself would be pickled and copied with it (`torch.save(model)`, a moving average of it), so its
-class gets a method while the monitor is on. A model that `compile()` compiled in place is not hooked, because the
-method would be compiled too.
+The method of the class is replaced while the monitor is on. A hook on the model itself would be pickled and copied with
+the model (`torch.save(model)`, a moving average of the model). A model that `compile()` compiled in place is not timed,
+because the new method would be compiled, too.
 """
 
 import functools
@@ -25,14 +25,15 @@ def install(context: HookContext, model: Any) -> None:
 
 
 class FoundModels:
-    """Finds and times the models after the first step of each optimizer, if the user passed no model."""
+    """Finds and times the models if the user passed no model. `add` is called after the first step of each
+    optimizer."""
 
     def __init__(self, context: HookContext) -> None:
         self._context = context
         self._forward = _Forward(context)
         self._classes: list[type] = []
         self.missing = NO_MODEL
-        """The reason why no forward pass is timed; empty if it is."""
+        """The reason why no forward pass is timed; empty if forward passes are timed."""
 
     def add(self, optimizer: Any) -> None:
         """Times the models that own the parameters of `optimizer`. If none is found, no forward pass is timed any more,
@@ -51,8 +52,8 @@ class FoundModels:
 
 
 class _Forward:
-    """Times the outermost calls of `model`. If `model` is None, times those of all instances of the classes whose
-    `__call__` it replaces."""
+    """Times the outermost calls of `model`. If `model` is None, times the outermost calls of all instances of the
+    classes whose `__call__` was replaced by the result of `timed`."""
 
     def __init__(self, context: HookContext, model: Any = None) -> None:
         self._context = context
@@ -67,7 +68,7 @@ class _Forward:
 
         @functools.wraps(original)
         def __call__(module: Any, *arguments: Any, **options: Any) -> Any:
-            # A call within the backward pass (checkpointing) is part of that.
+            # A call within the backward pass (checkpointing) is part of the backward pass.
             other = self._inside or (self._model is not None and self._model is not module)
             if other or not self.is_on or context.clock.in_backward or not context.is_active(SIGNAL):
                 return original(module, *arguments, **options)

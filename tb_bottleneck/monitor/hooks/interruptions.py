@@ -1,8 +1,8 @@
-"""Times what interrupts a training: checkpoints, log writes (TensorBoard, W&B, MLflow), and collections of garbage.
+"""Times what interrupts a training: checkpoints, log writes (TensorBoard, W&B, MLflow), and garbage collections.
 
-`torch.save` and the writers are functions of modules, so a program that imported them by name before the monitor began
-calls the originals: the times are lower bounds. Collections of the youngest generation take microseconds and are left
-out.
+Some of the timed functions, such as `torch.save`, are attributes of modules. A program that imported such a function by
+name before the monitor began calls the original function, which is not timed. The times are therefore lower bounds.
+Garbage collections of the youngest generation take microseconds and are left out.
 """
 
 import functools
@@ -40,7 +40,7 @@ _WRITES = (
     "add_embedding",
     "flush",
 )
-# (module, class in it or "", names, signal). A module that is not imported is tried again later.
+# (module, class in the module or "", names of functions, signal). A module that is not imported is tried again later.
 _CALLS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("torch", "", ("save",), CHECKPOINT),
     ("torch.distributed.checkpoint", "", ("save", "async_save"), CHECKPOINT),
@@ -63,8 +63,8 @@ class InterruptionHooks:
         self._collection_began: int | None = None
 
     def install(self) -> Callable[[], None]:
-        """Installs all hooks that are possible now. Returns a function that removes the hook of the garbage
-        collector."""
+        """Replaces the functions of all modules that are imported now, and registers the callback of the garbage
+        collector. Returns a function that removes this callback."""
         for signal in SIGNALS:
             self._context.clock.add(signal, 0.0)  # from now on, a step without such a call has the time 0
         self.install_imported()
@@ -72,7 +72,7 @@ class InterruptionHooks:
         return self._remove
 
     def install_imported(self) -> None:
-        """Replaces the functions of those modules that the program has imported since the last call."""
+        """Replaces the functions of those modules that the program has imported since the last call of this method."""
         for entry in list(self._waiting):
             module, kind, names, signal = entry
             owner = sys.modules.get(module)

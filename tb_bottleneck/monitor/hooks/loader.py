@@ -32,7 +32,8 @@ class _LoaderHooks:
         self._gradients = gradients
         self._inside = False
         self._started: dict[int, int] = {}
-        """The start of iterators that gave no batch yet, by their ids; at most MAX_STARTED, the newest."""
+        """A dict: id of an iterator that gave no batch yet -> time in ns when its creation began. At most MAX_STARTED
+        iterators are kept, the newest."""
 
     def around_iter(self, original: Any) -> Any:
         """Returns `DataLoader.__iter__` with timing. The call may start worker processes, which counts as a wait."""
@@ -65,7 +66,7 @@ class _LoaderHooks:
         return __iter__
 
     def around_next(self, original: Any) -> Any:
-        """Returns `__next__` of the iterators with timing."""
+        """Returns `__next__` of a DataLoader's iterators with timing."""
 
         @functools.wraps(original)
         def __next__(iterator: Any) -> Any:
@@ -85,7 +86,7 @@ class _LoaderHooks:
         return __next__
 
     def _begin(self, source: Any) -> None:
-        # A loader with a data set that is itself a loader counts once.
+        # If the data set of a loader is itself a loader, only the outer call counts.
         self._inside = True
         self._context.guard.call(SIGNAL, self._context.clock.fetch_begins, id(source))
 

@@ -43,8 +43,8 @@ def install(context: HookContext) -> Callable[[], None]:
 def _is_active(context: HookContext) -> bool:
     if not context.patches.live or not context.guard.is_on(SIGNAL):
         return False
-    # An optimizer inside the backward pass runs on autograd's own thread while the training thread waits. Another
-    # thread that trains at that moment was started by Python.
+    # An optimizer that steps inside the backward pass runs on autograd's own thread while the training thread waits.
+    # Any other thread that trains something at that moment was started by Python.
     return context.clock.is_training_thread() or (context.clock.in_backward and not is_python_thread())
 
 
@@ -52,6 +52,6 @@ def _stepped(context: HookContext, optimizer: Any, known_ids: set[int]) -> None:
     if id(optimizer) not in known_ids and len(known_ids) < MAX_OBJECTS:
         known_ids.add(id(optimizer))
         context.add_facts("optimizer", optimizer)
-    # Before the clock, because it may end the step at once.
+    # Before the next call of the clock, which may end the step at once.
     context.spans.end()
     context.clock.optimizer_ends(id(optimizer))

@@ -1,8 +1,9 @@
 """Times calls that move a tensor between host and device, and counts calls that make the host wait for the device.
 
-Copies and waits inside C++ are not visible, so both are lower bounds. According to torch 2.13's documentation, these
-calls wait: a copy without `non_blocking`, reading a value (`item`, `tolist`, `bool`, `float`, `int`), `nonzero`, and
-each `synchronize`. Only plain tensors count: attribute access on a subclass may run user code.
+Copies and waits inside C++ are not visible, so the time and the count are lower bounds. According to torch 2.13's
+documentation, these calls wait: a copy without `non_blocking`, reading a value (`item`, `tolist`, `bool`, `float`,
+`int`), `nonzero`, and each `synchronize`. Only calls on torch.Tensor and torch.nn.Parameter count: attribute access on
+an instance of a subclass may run user code.
 """
 
 import functools
@@ -46,7 +47,7 @@ def _timed_move(context: HookContext, plain: tuple[type, ...], original: Any) ->
             return original(tensor, *arguments, **options)
         began = context.clock.now()
         moved = original(tensor, *arguments, **options)
-        # `tensor.to(other)` returns what the class of `other` decides. Inline, because this runs at every call.
+        # The class of `other` decides what `tensor.to(other)` returns. No Guard.call here: this runs at every call.
         try:
             is_transfer = type(moved) in plain and on_device(moved) != on_device(tensor)
         except Exception as error:

@@ -59,14 +59,16 @@ class Nvml:
         self._open = False
 
     def open(self) -> None:
-        """Loads the library. The driver counts how often it was opened. Raises DriverError."""
+        """Loads and initialises the library. Raises DriverError. NVML counts its initialisations, so other code in this
+        process may use NVML, too."""
         with _driver_errors():
             pynvml.nvmlInit()
         self._open = True
 
     def gpus(self) -> Sequence[GpuDevice]:
-        """Returns the GPUs in the driver's order. A partitioned GPU is followed by its instances. A GPU that is lost or
-        not accessible is left out: this process need not use it. Raises DriverError."""
+        """Returns the GPUs in the driver's order. A partitioned GPU is replaced by its instances. A GPU that is lost or
+        not accessible is left out, because this process need not use it. Raises DriverError if the GPUs cannot be
+        listed, or if errors leave no GPU."""
         gpus: list[GpuDevice] = []
         with _driver_errors():
             count = pynvml.nvmlDeviceGetCount()
@@ -97,8 +99,8 @@ class Nvml:
                 return []
 
     def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
-        """Returns the value of the NVML field `field_id` for the GPU with this `uuid`. Raises DriverError, also if the
-        field is a 32-bit counter."""
+        """Returns the value of the NVML field `field_id` for the GPU with this `uuid`. Raises DriverError, for example
+        if the field is a 32-bit counter."""
         with _driver_errors():
             field = pynvml.nvmlDeviceGetFieldValues(self._handle(uuid), [(field_id, scope)])[0]
             if field.nvmlReturn != pynvml.NVML_SUCCESS:
@@ -108,8 +110,8 @@ class Nvml:
         return float(getattr(field.value, _MEMBERS[field.valueType]))
 
     def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
-        """Returns the values of the GPM performance metrics `metrics` since the last call, by metric id; empty at the
-        first call. Raises DriverError."""
+        """Returns the values of the GPM performance metrics with the ids `metrics`, by metric id. A value is a mean
+        since the last call; the result is empty at the first call. Raises DriverError."""
         with _driver_errors():
             if gpu.uuid not in self._samples:
                 board = self._handle(gpu.board)
@@ -185,7 +187,8 @@ def _instances(board: Any) -> Iterator[Any]:
 
 
 def _plain(value: Any) -> NvmlValue:
-    """Returns `value` without ctypes: structures, and pynvml's objects for them, become dicts of their numbers."""
+    """Returns `value` without types of ctypes and pynvml. A structure becomes a dict of its fields that are integers,
+    and bytes become text."""
     if isinstance(value, list | tuple):
         return [_fields(item) for item in value]
     if isinstance(value, int | str):

@@ -1,8 +1,9 @@
-"""The queries of NVML: their intervals, and the conversion of results to our units.
+"""The queries of NVML: their intervals, and the conversion of results to the units of the signals.
 
-Units and constants are those of NVML's API reference: milliwatts, millijoules, MHz, percent, KB/s, KiB. Not used: the
-fields NVML_FI_DEV_CLOCKS_EVENT_REASON_*_SLOWDOWN, because their numbers changed between releases (251 to 253, then 269
-to 271); nvmlDeviceGetViolationStatus counts the same in nanoseconds under a stable name.
+Units and constants are those of NVML's API reference: milliwatts, millijoules, MHz, percent, KB/s, KiB. The fields
+NVML_FI_DEV_CLOCKS_EVENT_REASON_*_SLOWDOWN are not used, because their numbers changed between releases (251 to 253,
+then 269 to 271). Instead, nvmlDeviceGetViolationStatus is used, which counts the same in nanoseconds under a stable
+name.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,8 +31,8 @@ _PERCENT, _MILLI, _MEGA, _KIB = 0.01, 1e-3, 1e6, 1024.0
 
 @dataclass(frozen=True)
 class NvmlQuery:
-    """A query without state. It is due every `every_s` seconds. `function` gets the driver and a GPU, and returns
-    values by signal name; `signals` are the possible names."""
+    """A query without state, which is due every `every_s` seconds. `function` gets the driver and a GPU, and returns
+    values by signal name. `signals` has all names that the result can contain."""
 
     signals: tuple[str, ...]
     every_s: float
@@ -76,8 +77,8 @@ def queries() -> list[GpuQuery[NvmlDriver]]:
 
 
 def _number(signal: str, every_s: float, scale: float, function: str, *arguments: int) -> NvmlQuery:
-    """Returns a query of one number about the whole GPU, the signal `signal`, which is due every `every_s` seconds. The
-    result of NVML's `function`, called with `arguments`, is multiplied by `scale`."""
+    """Returns a query of the signal `signal`, a number about the whole GPU. The query is due every `every_s` seconds.
+    The result of NVML's `function`, called with `arguments`, is multiplied by `scale`."""
 
     def read(driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
         return {signal: as_number(driver.call(function, gpu.board, *arguments)) * scale}
@@ -114,7 +115,7 @@ def _memory(driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
 
 
 def _clock_event_reasons(driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-    # The second is the name before driver 535, and is removed in CUDA 14. The bits are the same.
+    # `older` is the name before driver 535, which CUDA 14 removes. The bits of the result are the same.
     newer, older = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
     return {"clock_event_reasons": as_number(call_newest(driver, gpu.board, newer, older))}
 

@@ -16,34 +16,34 @@ from tb_bottleneck.monitor.samplers.io import Clock, Rates
 NvmlValue = int | str | Mapping[str, int] | Sequence[Mapping[str, int]]
 
 EVERY_LINK = 0xFFFFFFFF
-"""The scope of an NVLink field that means the sum over all links."""
+"""The scope with which an NVLink field gives the sum over all links."""
 
 
 class NvmlDriver(GpuDriver, Protocol):
-    """The interface of NVML. Each method raises DriverError.
+    """The interface of NVML. Each method may raise DriverError.
 
-    The real library implements it; in tests, recorded results do. Functions have the names of NVML's documentation, and
-    results have its structure: a structure is a mapping of its fields, an array is a list. So results can be compared
-    with the documentation, and files of results can be read without code."""
+    The class Nvml implements this interface with the real library; tests implement it with recorded results. Functions
+    have the names of NVML's documentation. Results have the documented structure: a structure becomes a mapping of its
+    fields, and an array becomes a list. Recorded results can therefore be compared with the documentation."""
 
     def call(self, function: str, uuid: str, *arguments: int) -> NvmlValue:
         """Returns the result of NVML's `function` for the GPU with this `uuid` and `arguments`."""
         ...
 
     def field(self, uuid: str, field_id: int, scope: int = 0) -> float:
-        """Returns the value of the field `field_id` of the GPU with this `uuid` (nvmlDeviceGetFieldValues; `scope` is
-        its scopeId). Raises DriverError for 32-bit counters: their overflow cannot be detected."""
+        """Returns the value of the field `field_id` of the GPU with this `uuid`, from nvmlDeviceGetFieldValues. `scope`
+        is the scopeId of the field. Raises DriverError for 32-bit counters, whose overflow cannot be detected."""
         ...
 
     def performance(self, gpu: GpuDevice, metrics: Sequence[int]) -> Mapping[int, float]:
-        """Returns the GPM `metrics` between the last call and this one (nvmlGpmMetricsGet), by metric id; empty at the
-        first call."""
+        """Returns the values of the GPM metrics with the ids `metrics` between the last call and this call, by metric
+        id (nvmlGpmMetricsGet); empty at the first call."""
         ...
 
 
 def call_newest(driver: NvmlDriver, uuid: str, newer: str, older: str) -> NvmlValue:
-    """Calls the function `newer`, or the function `older` if `newer` is unknown or permanently refused. Raises
-    DriverError."""
+    """Returns the result of NVML's function `newer` for the GPU with this `uuid`, or of `older` if `newer` is unknown
+    or permanently refused. Raises DriverError."""
     try:
         return driver.call(newer, uuid)
     except DriverError as error:
@@ -74,10 +74,11 @@ def as_rows(answer: NvmlValue) -> Sequence[Mapping[str, int]]:
 
 
 class GpmSamples:
-    """The last two samples of one GPU for its performance metrics (GPM, Hopper and newer). Each call replaces the older
-    sample.
+    """The last two samples of one GPU for GPM, NVIDIA's GPU performance monitoring (Hopper and newer).
 
-    The driver computes a metric from two samples. Raises pynvml's errors."""
+    The driver computes a metric from two samples. Each call of `since_last` replaces the older sample. Methods raise
+    pynvml's errors. `board` is NVML's handle of the whole GPU; `instance` is the number of the instance of a
+    partitioned GPU, or None for the whole GPU."""
 
     def __init__(self, board: Any, instance: int | None) -> None:
         self._board = board
@@ -86,8 +87,8 @@ class GpmSamples:
         self._newer: Any = None
 
     def since_last(self, metrics: Sequence[int]) -> Mapping[int, float]:
-        """Returns the values of `metrics` since the last call, by metric id, without unsupported ones; empty at the
-        first call."""
+        """Returns the values of the metrics with the ids `metrics` since the last call, by metric id, without
+        unsupported metrics; empty at the first call."""
         spare, self._older = self._older, self._newer
         self._newer = None  # after an error, the next call starts again
         sample = spare if spare is not None else pynvml.nvmlGpmSampleAlloc()
@@ -133,8 +134,8 @@ _EARLY = 0.1
 class PcieTraffic:
     """A query of the bytes per second that each GPU sends and receives on the PCIe link.
 
-    Newer drivers count bytes (fields 197 and 198). Without these counters, the driver's slow measurement is used:
-    nvmlDeviceGetPcieThroughput blocks for 20 ms per direction, so it is called rarely; its unit is KB/s."""
+    Newer drivers count bytes (fields 197 and 198). Without these counters, nvmlDeviceGetPcieThroughput is used, whose
+    unit is KB/s. This function blocks for 20 ms per direction, so it is called only every SLOW_S seconds."""
 
     signals = ("pcie_sent", "pcie_received")
     every_s = 1.0
@@ -146,7 +147,8 @@ class PcieTraffic:
         self._slow_at: dict[str, float] = {}
 
     def read(self, driver: NvmlDriver, gpu: GpuDevice) -> Mapping[str, float]:
-        """Returns the bytes per second by signal; empty at the first call with counters. Raises DriverError."""
+        """Returns the bytes per second by signal. Empty at the first call with counters and, without counters, until
+        the next slow measurement is due. Raises DriverError."""
         if gpu.uuid not in self._no_counters:
             try:
                 counted = {signal: driver.field(gpu.board, field) for signal, field in _FIELDS.items()}
@@ -186,7 +188,8 @@ class OtherProcesses:
 
 
 class OtherWork:
-    """A query of the GPU utilisation by other processes, as the driver samples it. No name or id is recorded."""
+    """A query of the GPU utilisation by other processes, as the driver samples it. No name or id of a process is
+    recorded."""
 
     signals = ("other_processes_utilisation",)
     every_s = 5.0
@@ -199,7 +202,7 @@ class OtherWork:
         """Returns the utilisation of `gpu` by other processes, 0 to 1, as `other_processes_utilisation`. Raises
         DriverError.
 
-        Empty at the first call, whose samples are from before the monitor started."""
+        The result of the first call is empty, because its samples are from before the monitor started."""
         own = self._own()
         _other_pids(driver, gpu, own)
         since = self._last_timestamp.get(gpu.uuid, 0)

@@ -13,8 +13,8 @@ from tb_bottleneck.monitor.facts.cpu import cpu_groups, usable_cores
 from tb_bottleneck.monitor.samplers.io import Clock, Rates
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
-# The parts of a core's time. Guest time is included in user and nice. Stolen time went to other machines under the same
-# hypervisor, so this machine's core was not busy.
+# The parts of a core's time. Guest time is included in user and nice. In stolen time, the hypervisor ran other virtual
+# machines on the core, so the core of this machine was not busy.
 _BUSY = ("user", "nice", "system", "irq", "softirq")
 _IDLE = ("idle", "iowait", "steal")
 
@@ -42,7 +42,7 @@ class Cores:
         for (busy_before, idle_before), (busy_now, idle_now) in zip(last, self._last, strict=True):
             busy, idle = busy_now - busy_before, max(idle_now - idle_before, 0.0)  # idle time may decrease a little
             if busy < 0 or busy + idle <= 0:
-                return  # the system counts in ticks, and no tick has passed
+                return  # the system counts in ticks, and no tick has passed since the last reading
             shares.append(busy / (busy + idle))
         if shares:
             yield Reading("cpu_busy_cores", sum(shares))
@@ -90,9 +90,9 @@ class Quota:
     """Measures how long the CPU quota throttled this process, and the fraction of quota periods with throttling. Linux
     only.
 
-    The figures come from `cpu.stat` of its control group and every parent. Version 2 counts `throttled_usec`, version 1
-    `throttled_time` in nanoseconds. Both are sums over the cores, so they can grow faster than time (Linux
-    documentation, scheduler/sched-bwc)."""
+    The figures come from `cpu.stat` of the process's control group and of every parent. Version 2 of control groups
+    counts `throttled_usec`, version 1 counts `throttled_time` in nanoseconds. Both are sums over the cores, so they can
+    grow faster than time (Linux documentation, scheduler/sched-bwc)."""
 
     every_s = 1.0
 
@@ -136,7 +136,7 @@ class Quota:
             stat = dict(line.split()[:2] for line in lines if len(line.split()) == 2)
             numbers = {key: int(stat[key]) for key in _KEYS if stat.get(key, "").isdecimal()}
             if "nr_periods" not in numbers:
-                continue  # the root group of version 2 has usage only
+                continue  # the root group of version 2 reports CPU usage, but no periods
             ns = numbers.get("throttled_usec", 0) * NS_PER_US + numbers.get("throttled_time", 0)
             for key, value in (("nr_periods", numbers["nr_periods"]), ("ns", ns)):
                 totals[key] = totals.get(key, 0.0) + value
@@ -167,8 +167,8 @@ class Pressure:
         self._rates = Rates(clock)
 
     def read(self) -> Iterator[Reading]:
-        """Yields for each resource the fraction (0 to 1) of the time since the last reading; nothing at the first
-        reading."""
+        """Yields for each resource the fraction (0 to 1) of the time since the last reading in which some thread waited
+        for the resource; nothing at the first reading."""
         for name, rate in self._rates.per_second(self._totals_us()).items():
             yield Reading(name, min(rate / _US_PER_S, 1.0))
 
@@ -200,13 +200,13 @@ class RunQueue:
         self._file = root / "proc/stat"
 
     def read(self) -> Iterator[Reading]:
-        """Yields one reading: the present number of threads, not a mean."""
+        """Yields one reading: the present number of runnable threads, not a mean."""
         match = _RUNNING.search(_text(self._file))
         if match:
             yield Reading("run_queue", max(float(match[1]) - 1, 0.0))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns {signal: reason} if there is no /proc/stat, otherwise {}."""
+        """Returns {signal: reason} if /proc/stat does not have the number, otherwise {}."""
         return {} if _RUNNING.search(_text(self._file)) else {"run_queue": _NO_QUEUE}
 
     def close(self) -> None:
@@ -225,12 +225,14 @@ _MAX_LENGTH = 40  # characters of a name or version
 
 
 def thread_pool_facts() -> dict[str, object]:
-    """Returns JSON-ready facts about the CPU thread pools of numpy, OpenCV and torch by name, without unavailable ones.
+    """Returns {"blas_pools": [...]}, the CPU thread pools of libraries in this process (for example of numpy and torch)
+    as JSON values; {} if there are none.
 
-    `blas_pools` has one entry per thread pool in this process: {"api": "blas" or "openmp", "library", "threads",
-    "version"}, without the library's path.
+    `blas_pools` has one dict per thread pool: {"api": "blas" or "openmp", "library", "threads", "version"}. The path of
+    the library is not included.
 
-    Visits all loaded libraries, which takes some milliseconds: call it once. May raise what threadpoolctl raises.
+    The search visits all loaded libraries, which takes some milliseconds, so call this function only once. May raise
+    what threadpoolctl raises.
     """
     from threadpoolctl import threadpool_info
 

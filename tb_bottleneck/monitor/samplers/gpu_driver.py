@@ -1,8 +1,8 @@
 """The common interface of GPU drivers, and the selection of GPUs and processes that belong to this run.
 
 GPUs are selected by identifiers from torch and never by index. torch numbers only the visible GPUs, in CUDA's order; a
-driver numbers all GPUs in bus order. Index 0 of one need not be index 0 of the other. Both know the GPU's UUID (NVIDIA)
-or its bus address (AMD).
+driver numbers all GPUs in bus order. The same index may therefore mean different GPUs. Both torch and the driver know
+the GPU's UUID (NVIDIA) or its bus address (AMD).
 """
 
 import os
@@ -19,9 +19,9 @@ class GpuDevice:
     """A GPU, or an instance of a partitioned GPU, as the driver lists it."""
 
     uuid: str
-    """As the driver writes it; for NVIDIA "GPU-…" or "MIG-…"."""
+    """The UUID as the driver writes it; for NVIDIA "GPU-…" or "MIG-…"."""
     board: str
-    """The uuid of the whole GPU; it differs from `uuid` only for an instance."""
+    """The UUID of the whole GPU, which differs from `uuid` only for an instance."""
     name: str
     bus: str
     """Address on the PCI bus, "0000:c1:00", lower case; empty if unknown."""
@@ -35,7 +35,8 @@ class GpuDevice:
 class DriverError(Exception):
     """Raised if a query of a driver failed; str() is one sentence with the reason.
 
-    `lasting` is True if the query will never succeed, `lost` if no query succeeds until the driver is opened again."""
+    `lasting` is True if the query will never succeed. `lost` is True if no query succeeds until the driver is opened
+    again."""
 
     def __init__(self, because: str, *, lasting: bool = False, lost: bool = False) -> None:
         super().__init__(because)
@@ -44,7 +45,7 @@ class DriverError(Exception):
 
 
 class GpuDriver(Protocol):
-    """The interface of a GPU driver's library. Every method except `close` raises DriverError."""
+    """The interface of a GPU driver's library. Every method except `close` may raise DriverError."""
 
     def open(self) -> None:
         """Loads the vendor's library."""
@@ -87,13 +88,13 @@ class UnknownGpus(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TorchGpu:
-    """A GPU as torch sees it. `uuid` (without a prefix) and `bus` (PCI address) are empty if this torch does not have
-    them."""
+    """A GPU as torch sees it. `uuid` (in lower case, without a prefix) and `bus` (PCI address) are empty if this
+    version of torch does not report them."""
 
     uuid: str
     bus: str
     used: bool
-    """True if torch's allocator has reserved memory on it."""
+    """True if torch's allocator has reserved memory on the GPU."""
 
 
 def torch_gpus() -> list[TorchGpu] | None:
@@ -118,10 +119,11 @@ def by_uuid(
     list_torch_gpus: Callable[[], list[TorchGpu] | None] = torch_gpus,
     environment: Mapping[str, str] = os.environ,
 ) -> list[GpuDevice]:
-    """Returns those of `gpus` that this process uses, found by UUID, for NVIDIA. Raises UnknownGpus if they are not
-    known.
+    """Returns those NVIDIA GPUs in `gpus` that this process uses, found by their UUIDs. Raises UnknownGpus if the GPUs
+    of this process are not known.
 
-    Until torch lists GPUs, CUDA_VISIBLE_DEVICES in `environment` is used."""
+    Until torch has initialised CUDA, UUIDs in CUDA_VISIBLE_DEVICES (from `environment`) tell which GPUs are used.
+    Without UUIDs, the GPU is known only if the driver lists a single one."""
     by_torch = list_torch_gpus()
     if by_torch is not None:
         return _matched(gpus, [_bare(gpu.uuid) for gpu in gpus], by_torch, [gpu.uuid for gpu in by_torch])
@@ -136,8 +138,8 @@ def by_uuid(
 def by_bus(
     gpus: Sequence[GpuDevice], list_torch_gpus: Callable[[], list[TorchGpu] | None] = torch_gpus
 ) -> list[GpuDevice]:
-    """Returns those of `gpus` that this process uses, found by PCI address, for AMD. Raises UnknownGpus if they are not
-    known."""
+    """Returns those AMD GPUs in `gpus` that this process uses, found by their PCI addresses. Raises UnknownGpus if the
+    GPUs of this process are not known."""
     by_torch = list_torch_gpus()
     if by_torch is not None:
         return _matched(gpus, [gpu.bus for gpu in gpus], by_torch, [gpu.bus for gpu in by_torch])
@@ -180,10 +182,11 @@ def own_processes() -> set[int]:
 
 
 def other_processes(listed: Set[int], own: Set[int]) -> set[int]:
-    """Returns the process ids in `listed` that do not belong to this run. `own` are the ids of this run's processes.
+    """Returns the process ids in `listed` that are not in `own`, the ids of this run's processes. `listed` has the
+    processes that use the GPU, as the driver lists them.
 
-    Raises DriverError if no listed process belongs to this run: then the list is from another namespace of process ids
-    (a container), or incomplete, and an empty result would be wrong."""
+    Raises DriverError if no process of this run is in `listed`. In this case, the list has ids of another namespace of
+    process ids (a container) or is incomplete, so its ids cannot be compared with `own`."""
     if not listed & own:
         raise DriverError(HIDDEN)
     return set(listed - own)

@@ -11,12 +11,12 @@ from tb_bottleneck.monitor.samplers.io import Clock
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
 RETRY_S = 60.0
-"""Pause in seconds after a temporary error. A call to a driver that is being restarted can take seconds."""
+"""Pause in seconds after a temporary error, because a call to a driver that is being restarted can take seconds."""
 REFRESH_GPUS_S = 30.0
 """Interval in s between updates of the list of this process's GPUs. The process may start to use another GPU."""
 RESULTS_BEFORE_MISSING = 3
 """Results without a signal before it counts as missing. The first result of a query for a rate is always empty."""
-# The monitor's thread never wakes exactly on time; a query may run early by this share of its interval.
+# A query may run early by this share of its interval, because the monitor's thread never wakes exactly on time.
 _EARLY = 0.1
 
 D = TypeVar("D", bound=GpuDriver)
@@ -32,8 +32,8 @@ class _Outage:
 class GpuSampler(Generic[D]):
     """Reads the GPUs that the function `choose` selects.
 
-    `choose` may raise UnknownGpus; the driver and queries may raise DriverError. Neither is raised to the caller: what
-    failed is not tried again for some time, and `missing` gives the reason."""
+    `choose` may raise UnknownGpus; the driver and queries may raise DriverError. The sampler catches these errors: it
+    does not repeat a failed query for some time, and `missing` gives the reason. `clock` returns seconds."""
 
     every_s = 1.0
 

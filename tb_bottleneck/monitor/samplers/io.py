@@ -1,4 +1,4 @@
-"""Samplers of disks and the network as rates of counters, and a limit for expensive readings."""
+"""Samplers of disks and of the network, the conversion of counters to rates, and a limit for expensive readings."""
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -23,8 +23,8 @@ class Rates:
     def per_second(self, counters: Mapping[Key, float]) -> dict[Key, float]:
         """Returns the rate of each counter in `counters`, in the counter's unit per second.
 
-        A counter has no rate at its first reading, and if it has decreased (it was reset, or it overflowed). A counter
-        that is missing in `counters` is forgotten."""
+        A counter has no rate at its first reading, or if its value has decreased because the counter was reset or
+        overflowed. A counter that is missing in `counters` is forgotten."""
         now = self._clock()
         rates = {}
         for key, value in counters.items():
@@ -45,9 +45,9 @@ _NOT_COUNTED = "the system does not count the busy time of its disks"
 class Disks:
     """Measures the block devices: bytes read and written per second, and the utilisation of the busiest device.
 
-    On Linux they are read from /proc/diskstats (Linux documentation, admin-guide/iostats), of hardware devices only: a
-    mapped, loop or RAM device would count the same bytes twice, or bytes of no disk. On other systems they come from
-    psutil. Network file systems are not included; their bytes are network traffic."""
+    On Linux, the figures come from /proc/diskstats (Linux documentation, admin-guide/iostats). Only hardware devices
+    count: a mapped, loop or RAM device would count the same bytes twice, or bytes of no disk. On other systems, the
+    figures come from psutil. Network file systems are not included, because their bytes are network traffic."""
 
     every_s = 1.0
 
@@ -62,7 +62,7 @@ class Disks:
             parts = [rate for (_, kind), rate in rates.items() if kind == name]
             if parts:
                 yield Reading(name, sum(parts))
-        # Some systems add up the times of concurrent requests, so limit the share to 1.
+        # Some systems add up the times of concurrent requests, so the share is limited to 1.
         busy = [min(rate / _MS_PER_S, 1.0) for (_, kind), rate in rates.items() if kind == "disk_busy"]
         if busy:
             yield Reading("disk_busy", max(busy))
@@ -166,10 +166,10 @@ class Network:
 Value = TypeVar("Value")
 
 LEAST_S = 30.0
-"""Minimum time in seconds between two readings."""
+"""Minimum time in seconds between two expensive readings."""
 SHARE = 1e-3
-"""Share of the time that such readings may take. While the kernel sums the pages of a process, the process can neither
-map nor unmap memory: measured 1 to 2 ms for 3 GB in huge pages, and more with small ones."""
+"""Share of the time that expensive readings may take. While the kernel sums the pages of a process, the process can
+neither map nor unmap memory. This took 1 to 2 ms for 3 GB in huge pages, and takes more with small pages."""
 
 
 class Seldom:

@@ -1,9 +1,10 @@
-"""The loader's worker processes: their number, the cores they use and wait for, what they read, and their memory.
+"""The loader's worker processes: their number, the cores they use, their waits for a core, the bytes they read, and
+their memory.
 
 A worker is a process of multiprocessing: a fork of this process (with the same command line), or a new interpreter with
 multiprocessing's spawn or fork server in its command line. Other child processes, such as a compiler, are not workers.
-Workers end with an epoch, so the time of each is counted separately; the time after its last reading is lost, at most
-one interval.
+Workers end with an epoch, so the CPU time of each worker is counted separately. The time after the last reading of a
+worker is lost; this is at most one interval.
 """
 
 import os
@@ -15,12 +16,13 @@ from tb_bottleneck.monitor.samplers.io import Clock, Rates, Seldom
 from tb_bottleneck.monitor.samplers.processes import NO_PSS, Descendant, ProcessFiles, ProcessTree, process_tree
 from tb_bottleneck.monitor.samplers.sampler import Reading
 
-# The process name of torch's workers since 2.5.
+# The process name of a DataLoader's workers since torch 2.5.
 _TORCH_WORKER = "pt_data_worker"
 _CORE_WAIT, _READ, _PSS = "worker_core_wait", "worker_read", "worker_pss"
 _NS_PER_S = 1e9
 MAX_READ = 32
-"""Workers whose files are read, about 20 µs each; the others are taken to be like these."""
+"""Maximum number of workers whose files in /proc are read, which takes about 20 µs per worker. The figures of the other
+workers are estimated from these."""
 _SPAWNED, _SERVED = "multiprocessing.spawn", "multiprocessing.forkserver"
 
 
@@ -57,7 +59,7 @@ class Workers:
         yield Reading("worker_count", float(len(workers)))
         if self._last is not None and now > self._last[0]:
             began, before = self._last
-            # A new process began after the last reading, so all of its time counts.
+            # A new worker began after the last reading, so all of its time counts.
             used = sum(max(cpu_s - before.get(worker, 0.0), 0.0) for worker, cpu_s in workers.items())
             yield Reading("worker_cores", used / (now - began))
         self._last = (now, workers)
@@ -120,5 +122,5 @@ class Workers:
 
 
 def _identity(process: Descendant) -> tuple[int, float, str]:
-    # A process that executes another program keeps its id; its name changes.
+    # The name is included because a process that executes another program keeps its id, but its name changes.
     return (process.pid, process.began, process.name)

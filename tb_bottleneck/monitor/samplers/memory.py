@@ -22,9 +22,10 @@ _CACHE = re.compile(r"^(?:total_)?inactive_file (\d+)$", re.MULTILINE)
 class HostMemory:
     """Reads the fraction of the host's memory that is not available without swapping, and the bytes that are available.
 
-    Caches count as available. In a container the limit is that of its control group (`memory.max`), at which the kernel
-    ends a process. File caches that the kernel can free (`inactive_file` of memory.stat) do not count as memory in use
-    by the group (`memory.current`; Linux documentation, admin-guide/cgroup-v2; version 1: cgroup-v1/memory)."""
+    Caches count as available. In a container, the control group of the container limits the memory (`memory.max`): at
+    this limit, the kernel ends a process. File caches that the kernel can free (`inactive_file` of memory.stat) are
+    subtracted from the memory in use by the group (`memory.current`; Linux documentation, admin-guide/cgroup-v2;
+    version 1: cgroup-v1/memory)."""
 
     every_s = 5.0
 
@@ -75,8 +76,8 @@ _NAME = "pinned_memory"
 class PinnedMemory:
     """Reads the bytes of host memory that torch has pinned, in use and cached by its host allocator.
 
-    The system can neither move pinned pages nor write them to disk. The allocator's statistics are counters: no device
-    waits."""
+    The system can neither move pinned pages nor write them to disk. Reading the figure only reads counters of the
+    allocator, and makes no device wait."""
 
     every_s = 5.0
 
@@ -105,9 +106,9 @@ _PSS = "process_pss"
 class ProcessMemory:
     """Reads the memory of this process without its children: the resident size, and the proportional set size (PSS).
 
-    Pages that several processes map count in full in the resident size of each, but divided by their number in the PSS.
-    After a fork, as with a loader's workers, only the PSS of all processes can be summed. The PSS is read seldom,
-    because the kernel walks all pages for it."""
+    A page that several processes map counts in full in the resident size of each process. In the PSS, its size is
+    divided by the number of these processes. After a fork, as with a loader's workers, processes share pages, so only
+    their PSS can be summed. The PSS is read rarely, because the kernel visits all pages of the process for it."""
 
     every_s = 1.0
 
@@ -136,7 +137,7 @@ _NAMES = ("shared_memory_used", "shared_memory_total")
 class SharedMemory:
     """Reads the bytes in use and the size of /dev/shm, the file system in which processes share memory.
 
-    A loader's workers pass their batches through it. In containers the size is often only 64 MB."""
+    A loader's workers pass their batches through this file system. In containers, its size is often only 64 MB."""
 
     every_s = 5.0
 

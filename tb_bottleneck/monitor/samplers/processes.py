@@ -21,11 +21,12 @@ _PSS = re.compile(r"^Pss:\s+(\d+) kB$", re.MULTILINE)
 class ProcessFiles:
     """What Linux reports about the process with this id: its waits for a core, the bytes that it read, and its memory.
 
-    `root` contains `proc/`. schedstat has the time in which the main thread ran, and in which it waited for a core, in
-    ns (Linux documentation, scheduler/sched-stats). A kernel built without this information prints zeros. `rchar` of io
-    counts all bytes that read calls returned, also from the page cache and from pipes; `Pss` of smaps_rollup is the
-    memory of the process, in which shared pages are divided by the number of their processes (Linux documentation,
-    filesystems/proc).
+    `root` contains `proc/`. The file schedstat has the time in which the main thread ran, and the time in which the
+    main thread waited for a core, in ns (Linux documentation, scheduler/sched-stats). A kernel built without this
+    information prints zeros. `rchar` in the file io counts all bytes that read calls returned, including those from the
+    page cache and from pipes. `Pss` in the file smaps_rollup is the proportional set size (PSS): the memory of the
+    process, in which the size of each shared page is divided by the number of processes that share the page (Linux
+    documentation, filesystems/proc).
     """
 
     def __init__(self, root: Path, pid: int) -> None:
@@ -66,15 +67,15 @@ MAX_DESCENDANTS = 4096  # more are ignored, so that a run-away program does not 
 
 @dataclass(frozen=True, slots=True)
 class Descendant:
-    """A running process below this one, at any depth. `began` is its start time, which distinguishes it from a later
-    process with the same id."""
+    """A running descendant of this process, at any depth. `began` is its start time in s, which distinguishes it from a
+    later process with the same id."""
 
     pid: int
     parent: int
     began: float
     name: str
     cpu_s: float
-    """CPU time since its start, without its own children."""
+    """CPU time in s since the start of the process, without the time of its children."""
 
 
 class ProcessTree(Protocol):
@@ -85,13 +86,13 @@ class ProcessTree(Protocol):
         ...
 
     def command(self, pid: int) -> tuple[str, ...]:
-        """Returns a process's command line, or () if it is not available."""
+        """Returns the words of the command line of the process `pid`, or () if the command line is not available."""
         ...
 
 
 class LinuxProcessTree:
-    """Finds the processes below `pid` (by default this process) in the lists of each thread's children in /proc. `root`
-    contains `proc/`."""
+    """Finds the descendants of the process `pid` (by default this process). /proc lists the children of each thread.
+    `root` contains `proc/`."""
 
     def __init__(self, root: Path = Path("/"), pid: int | None = None) -> None:
         self._proc = root / "proc"
@@ -122,7 +123,7 @@ class LinuxProcessTree:
         except OSError:
             return ()
         text = raw.decode("utf-8", "replace").rstrip("\0")
-        return tuple(text.split("\0")) if text else ()  # it is just executing another program, or has ended
+        return tuple(text.split("\0")) if text else ()  # empty if the process is starting another program, or has ended
 
     def _children(self, pid: int) -> Iterator[int]:
         try:
@@ -151,7 +152,7 @@ class LinuxProcessTree:
 
 
 class PsutilProcessTree:
-    """Finds the processes below this one with psutil, for systems where the kernel does not list children.
+    """Finds the descendants of this process with psutil, for systems where the kernel does not list children.
 
     psutil finds children by reading every process of the machine, which took 15 µs per process (82 processes, a virtual
     machine with two cores)."""
@@ -205,7 +206,8 @@ class OwnProcess:
         self._files = ProcessFiles(root, os.getpid())
 
     def read(self) -> Iterator[Reading]:
-        """Yields the process's readings. Rates, such as used cores, begin with the second reading."""
+        """Yields the process's readings. The rates (used cores and bytes read per second) begin with the second
+        reading."""
         counters = {"process_cores": self._cpu_seconds(), _OWN_PROCESS_READ: self._files.read_bytes()}
         known = {name: value for name, value in counters.items() if value is not None}
         for name, rate in self._rates.per_second(known).items():

@@ -20,14 +20,14 @@ class Reading:
 class Sampler(Protocol):
     """A source of readings that the monitor's own thread reads repeatedly.
 
-    `read` may raise; then the monitor removes this sampler with one note, and the others continue.
+    `read` may raise. The monitor then removes this sampler with one note, and the other samplers continue.
     """
 
     every_s: float
     """The minimum interval between two readings, in seconds."""
 
     def read(self) -> Iterable[Reading]:
-        """Returns the current readings. A signal without a value is left out; it never becomes zero."""
+        """Returns the current readings. A signal without a value is left out, and is not reported as zero."""
         ...
 
     def missing(self) -> Mapping[str, str]:

@@ -13,8 +13,9 @@ _DEPTH = 6
 def batch_samples(batch: Any) -> float | None:
     """Returns the number of samples in `batch`: the length of its first tensor's first axis, or None if unknown.
 
-    In a mapping, the first value is used; in a list or tuple, the first element; up to six levels deep. A batch that
-    has its own size (`num_graphs`, `batch_sizes` of packed sequences) takes precedence.
+    The first tensor is found through the first value of a mapping and the first element of a list or tuple, up to six
+    levels deep. For a list of texts or numbers, the result is the length of the list. A batch that states its size
+    (`num_graphs`, or `batch_sizes` of packed sequences) has this number of samples.
     """
     for _ in range(_DEPTH):
         samples = _own_size(batch)
@@ -32,7 +33,7 @@ def batch_samples(batch: Any) -> float | None:
 
 
 def _own_size(batch: Any) -> float | None:
-    if type(batch) in (list, dict):  # the most common first: this runs in every step
+    if type(batch) in (list, dict):  # the most common types first, because this runs in every step
         return None
     shape = getattr(batch, "shape", None)
     if shape is not None:
@@ -57,8 +58,8 @@ class ThreadTime:
     def add_to(self, row: StepRow) -> None:
         """Adds the CPU time (ns) since the last call to `row`, the step that ended.
 
-        The first row gets no time, nor does a row that ends on another thread, whose clock differs: an optimizer inside
-        the backward pass may end a step on a thread of autograd."""
+        The first row gets no time. If an optimizer inside the backward pass ends a step on a thread of autograd, do not
+        call this method, because the clock of that thread differs. The next row then gets the time of both steps."""
         spent = self._now()
         if self._last is not None and spent >= self._last:
             row.figures["thread_cpu"] = float(spent - self._last)
@@ -87,18 +88,20 @@ class TimingEvent(Protocol):
 
 
 class DeviceSpans:
-    """Measures the time that the device's stream works on each step, with two pooled events that are queried later.
+    """Measures the device time of each step: the time on the device's stream between two events, which are recorded
+    before and after the step's device work, and queried later.
 
         host    fetch ....... forward backward optimizer | fetch ...
         stream        start>  kkkkk kkkkkkkkkk kkkkk <end
 
-    Rows are held, in order, until the device has passed their last event. Without `make`, or for a step without events,
-    a row is passed on at once. Nothing here may synchronise. No event may be queried during the capture of a CUDA
-    graph, which would break the capture; so events are used on the training thread only.
+    The row of a step is held until the device has passed the step's last event, and is then passed to `out`. Rows stay
+    in order. A row without events is passed on as soon as the rows before it are. Nothing here may wait for the device.
+    An event that is queried during the capture of a CUDA graph would break the capture. Only the capturing thread can
+    know that a capture is open, so events are used on the training thread only.
 
     `make` returns a new event, or None while the device is not initialised. `capturing` returns True during the capture
-    of a graph on the current stream. `on_failure` is called once if the device refuses; from then on rows are passed on
-    without a device time.
+    of a graph on the current stream. `on_failure` is called if the device raises an error; from then on, rows are
+    passed on without a device time.
     """
 
     def __init__(
@@ -124,8 +127,8 @@ class DeviceSpans:
         self._enabled = False
 
     def begin(self) -> None:
-        """Marks where the device work of the open step begins. If called several times, the last call counts before the
-        work."""
+        """Marks where the device work of the open step begins. Call it before this work. If called several times, the
+        last call counts."""
         if self._enabled:
             self._begin = self._record(self._begin)
 
@@ -191,7 +194,7 @@ class DeviceSpans:
 
     def _release_oldest(self) -> None:
         row, begin, end = self._pending.popleft()
-        # An event may be recorded again before the device has passed it.
+        # An event may be reused before the device has passed it: recording it again is allowed.
         self._pool += [event for event in (begin, end) if event is not None]
         self._out(row)
 

@@ -1,22 +1,23 @@
 """Detects the end of each step from the hooks' events, and sums up the times within the step.
 
-A step ends after its last optimizer update. With a loader, the next fetch shows this, so several optimizers (as in a
-GAN) and several backward passes (gradient accumulation) make one step:
+A step ends after its last optimizer update. With a loader, the next fetch of a batch shows which update was the last.
+Several optimizers (as in a GAN) and several backward passes (gradient accumulation) can therefore make one step:
 
     fetch  forward backward  D.step  backward  G.step   | fetch ...
-    ^--------------------- one step ----------------^     detected here, ended there
+    ^--------------------- one step ----------------^     the fetch shows that the step ended after G.step
 
-Without a fetch, an optimizer that already stepped steps again; from then on, the last optimizer of the cycle ends the
-step at once. The same applies if one batch is trained on indefinitely (after REPEATS updates by the same optimizer).
-The first call of `step()` disables this detection: then each `step()` ends a step, and nothing else does.
+Without fetches, a step ends when an optimizer that already stepped in it steps again. The optimizer that stepped last
+is then known to be the last one of each step, and from then on its update ends the step at once. The same applies if
+one batch is trained on indefinitely (after REPEATS repeated updates in one step). The first call of `step()` disables
+this detection: from then on, each `step()` ends a step, and nothing else does.
 
-What follows an update, such as a checkpoint, counts with its step only if another update of that step follows it;
-otherwise it is the beginning of the next step, as in the wall times.
+The time of an event after an update, such as a checkpoint, belongs to the same step only if another update of that step
+follows the event. Otherwise it belongs to the next step. The wall times of the steps are divided in the same way.
 
 Batches are not training batches if gradients were off when they were fetched, if their iterator ran out before any
-backward pass followed, or if their iterator gave several batches while another one is known to be trained on. Their
-time is `evaluation`; their waits and samples do not count. The time of a forward pass in evaluation mode with gradients
-off is `evaluation`, too.
+backward pass followed, or if their iterator gave several batches while another iterator is known to be trained on. The
+time of such batches is in the column `evaluation`; their waits and samples do not count. The time of a forward pass in
+evaluation mode with gradients off is in the column `evaluation`, too.
 """
 
 import math
@@ -37,7 +38,8 @@ class PendingBatches:
     """Batches that an iterator returned since the last backward pass: fetched, but not yet known to be trained on.
 
     `began` is the time of the first request, `wait` the total time of the requests; both are in nanoseconds. `batches`
-    is the number of batches, `samples` the number of samples in them; NaN if the size of a batch is unknown."""
+    is the number of batches. `samples` is the number of samples in all batches; NaN if the size of a batch is
+    unknown."""
 
     began: int
     wait: int = 0
@@ -50,20 +52,21 @@ class StepClock:
     step.
 
     `now` returns nanoseconds. There are no locks: everything except `is_training_thread` and `trained_iterators` is for
-    the training thread, which is the thread of the first backward pass, update or `step()`. If another thread fetched
-    before that, the training takes its batches from that thread: the fetch time is then no wait and does not count."""
+    the training thread, which is the thread of the first backward pass, update or `step()`. If the first fetch was on
+    another thread, the training takes its batches from that thread. The time of fetches is then no wait of the
+    training, and does not count."""
 
     def __init__(self, ended: Listener, now: Callable[[], int] = time.perf_counter_ns) -> None:
         self._ended = ended
         self.now = now
         self.thread: int | None = None
-        """The training thread, once it is known."""
+        """The id of the training thread; None while the training thread is not known."""
         self.steps = 0
         self.updates = 0
         """Number of updates by optimizers."""
         self.known: dict[str, float] = {}
-        """Figures that every row has, with the value 0: each figure from its first event on. `samples` is not among
-        them, because no step has 0 samples."""
+        """The figures (with the value 0) that each new step begins with. A figure is added at its first event, so every
+        later row has it. `samples` is not added, because no step has 0 samples."""
         self.began: int | None = None
         """The start of the open step; None before the first event."""
         self.in_backward = False
@@ -90,7 +93,7 @@ class StepClock:
         return self.thread is None or self.thread == get_ident()
 
     def add(self, column: str, amount: float) -> None:
-        """Adds `amount` to the figure `column` of the open step. After an optimizer's update, the amount is held back,
+        """Adds `amount` to the figure `column` of the open step. After an optimizer's update, the amount is kept apart,
         because it may belong to the next step."""
         figures = self._since_update if self._stepped else self._figures
         if column in figures:
@@ -101,8 +104,8 @@ class StepClock:
             self.known[column] = 0.0
 
     def add_time_since(self, column: str, began: int) -> None:
-        """Adds the time since `began` (ns) to `column`. If an optimizer runs the model itself (`closure`), subtracts
-        this time from the optimizer's time."""
+        """Adds the time since `began` (ns) to `column`. If this is called within an optimizer's step, because the
+        optimizer runs the model itself (`closure`), subtracts the time from the optimizer's time."""
         spent = self.now() - began
         self.add(column, spent)
         if self._in_optimizer is not None:
@@ -113,18 +116,18 @@ class StepClock:
         """Adds the time of a forward pass, which began at `began` (ns), to `column` or to the column "evaluation".
 
         `for_training` is False in evaluation mode with gradients off. After the first backward pass, such a forward
-        pass counts as evaluation, unless its batches come from a loader: the clock then counts the time between the
-        fetches."""
+        pass counts as evaluation, unless its batches come from a loader: in this case, the clock counts the whole time
+        between the fetches as evaluation."""
         if for_training or not self._any_backward or self._evaluating or self._pending:
             self.add_time_since(column, began)
         else:
             self.add("evaluation", self.now() - began)
 
     def iterator_begins(self, iterator: int) -> bool:
-        """Registers a new iterator by its id. Python reuses ids, so earlier data under this id belongs to a deleted
-        iterator.
+        """Registers a new iterator with the id `iterator`. Python reuses ids, so earlier data under this id belongs to
+        a deleted iterator, and is removed.
 
-        Returns True if the deleted iterator was trained on, otherwise False."""
+        Returns True if a deleted iterator with this id was trained on, otherwise False."""
         left, was_trained_on = self._pending.pop(iterator, None), iterator in self._trained_iterators
         if left is not None and self._trained_iterators and not was_trained_on:
             self.add("evaluation", max(0, self._fetch_began - left.began))
@@ -141,7 +144,7 @@ class StepClock:
         if self._stepped and not self._manual_steps:
             self._last_of_cycle = None
             self._close(self._stepped_at)
-            now = self.now()  # what the end of a step starts, such as writing a trace, is no wait for the loader
+            now = self.now()  # work at the end of a step, such as writing a trace, is no wait for the loader
         if self.began is None:
             self.began = now
             self._first_fetch_by = get_ident()
@@ -195,7 +198,7 @@ class StepClock:
         """Records the end of the backward pass; `began` is the result of `backward_begins`."""
         self.in_backward = False
         self.add_time_since("backward", began)
-        if self._stepped and self._stepped_at >= began:  # by an optimizer that runs inside the backward pass
+        if self._stepped and self._stepped_at >= began:  # an optimizer stepped inside the backward pass
             self._stepped_at = self.now()
             self._include_since_update()
 
@@ -236,7 +239,8 @@ class StepClock:
         return True
 
     def step(self, samples: float | None = None) -> None:
-        """Ends a step. The training calls this. `samples` is the number of samples in the step; None if unknown."""
+        """Ends a step, because the training called Monitor.step. `samples` is the number of samples in the step; None
+        if unknown."""
         now = self.now()
         if self.thread is None:
             self._set_training_thread()
@@ -251,7 +255,7 @@ class StepClock:
         self._close(now)
 
     def finish(self) -> None:
-        """Ends the run, and closes a finished step that no fetch followed."""
+        """Ends the run. Closes the last step if it is finished but no fetch followed it."""
         if self._stepped and not self._manual_steps:
             self._close(self._stepped_at)
 
@@ -303,7 +307,8 @@ class StepClock:
 
 
 def clock_cost_ns(steps: int = 200) -> float:
-    """Measures the time that the clock itself takes per ordinary step on this machine, in ns, with warm CPU caches."""
+    """Returns the time in ns that the clock itself takes per ordinary step on this machine, with warm CPU caches. It is
+    measured over `steps` steps."""
     clock = StepClock(lambda _row: None)
     began = time.perf_counter_ns()
     for _ in range(steps):

@@ -17,9 +17,10 @@ MEDIAN_EVERY = 25
 class StepRow:
     """The figures of one step. They change only until the row is passed on.
 
-    `end_ns` is on the monitor's clock (`time.perf_counter_ns`); `wall_ns` is the time since the end of the previous
-    step. `figures` has the values of step columns by name; a missing one is unknown for this step. With `steps` above
-    1, the row is the mean of that many steps, of which `number` is the last."""
+    `number` is the number of the step, counted from 0. `end_ns` is the end of the step on the monitor's clock
+    (`time.perf_counter_ns`), `wall_ns` the time since the end of the previous step. `figures` has the values of step
+    columns by name; a missing column is unknown for this step. With `steps` above 1, the row is the mean of that many
+    steps, and `number` is the number of the last one."""
 
     number: int
     end_ns: int
@@ -55,13 +56,14 @@ class RowQueue:
 
 
 class RowRateLimiter:
-    """Passes on every step of a slow loop, and merges steps of a fast loop, so that the file stays small and totals
-    exact.
+    """Passes on every step of a slow loop, and merges steps of a fast loop, so that the file stays small, but totals
+    stay exact.
 
-    The first `burst` steps pass. After them, `per_second` rows pass on average, each with the mean of the steps since
-    the row before. A step of at least `outlier` times the median is interesting, and keeps a row of its own. The number
-    of these rows is limited, too: at most `burst`, then `per_second`. The median is that of the last 101 steps, and is
-    computed every 25 steps. A profiled step is merged with profiled steps only."""
+    The first `burst` steps each get a row. Later steps get `per_second` rows per second on average, each with the mean
+    of the steps since the previous row. An outlier, which is a step of at least `outlier` times the median, gets a row
+    of its own. The rows of outliers are limited in the same way: the first `burst`, then `per_second` per second. The
+    median is that of the last 101 steps, and is computed every 25 steps. A profiled step is merged only with profiled
+    steps."""
 
     def __init__(self, burst: int = 1000, per_second: float = 25.0, outlier: float = 2.0) -> None:
         self._burst = float(burst)
@@ -73,11 +75,11 @@ class RowRateLimiter:
         self._steps = 0
         self._waiting: list[StepRow] = []
         self.merged = 0
-        """Number of steps that are not alone in their row."""
+        """Number of steps that share a row with other steps."""
 
     def filter(self, rows: list[StepRow]) -> list[StepRow]:
-        """Returns the rows to write for the steps `rows`. Steps that could not pass by the end are merged into the last
-        row."""
+        """Returns the rows to write for the steps `rows`. Steps at the end that get no row of their own are merged into
+        a last row."""
         passed: list[StepRow] = []
         for row in rows:
             is_outlier, may_pass = self._charge(row)
@@ -95,7 +97,7 @@ class RowRateLimiter:
         """Returns two values for the step `row`: whether it is an outlier, and whether the rate limit allows another
         row."""
         if self._recent_ns and self._steps % MEDIAN_EVERY == 0:
-            self._median_ns = median(self._recent_ns)  # of each step, it took most of the thread's time
+            self._median_ns = median(self._recent_ns)  # computed in each step, it took most of the thread's time
         self._steps += 1
         self._recent_ns.append(row.wall_ns)
         earned = self._per_second * row.wall_ns / 1e9
@@ -118,8 +120,11 @@ class RowRateLimiter:
 
 
 def merged(rows: list[StepRow]) -> StepRow:
-    """Returns one row for consecutive steps, with the number and the end of the last step, and the mean of each
-    figure."""
+    """Returns one row for consecutive steps. It has the number and the end of the last step, and the mean of each
+    figure.
+
+    The mean is over the rows that have the figure. For columns in SPARSE_COUNTS it is over all rows, because these
+    figures are not read in every step."""
     if len(rows) == 1:
         return rows[0]
     totals: dict[str, float] = {}

@@ -1,1 +1,1 @@
-"""What the monitor does in the worker processes of a DataLoader: it samples what their main threads run."""
+"""Samples the stacks of the main threads in the worker processes of a DataLoader."""

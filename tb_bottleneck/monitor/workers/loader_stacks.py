@@ -18,10 +18,11 @@ SAMPLES = "loader_stacks"
 """The name of the signal."""
 
 MAX_STACKS = 60
-"""Stacks in the fact, those with the most time; the time of the others is in `other_ns`."""
+"""Maximum number of stacks in the fact: those with the most time. The time of the others is in `other_ns`."""
 KEPT_STACKS = 1_000
 MAX_READ = 200
-"""Files that one call reads, about 0.1 ms each: the training thread calls it before it records a trace."""
+"""Maximum number of files that one call of `facts` reads, which takes about 0.1 ms per file. The limit is needed
+because the training thread makes such a call before it records a trace."""
 PREFIX = "tb_bottleneck_stacks_"
 OLD_SECONDS = 3600.0
 _SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes", "opens")
@@ -40,11 +41,10 @@ class LoaderStacks:
         """Batches that the training received from workers since the sampling began."""
 
     def attach(self, loader: Any) -> Callable[[], None] | None:
-        """Makes the workers of the next iterator of `loader` sample their stacks.
+        """Makes the workers of the next iterator of `loader` sample their stacks. For this, replaces the loader's
+        `worker_init_fn` by a function that also calls the user's `worker_init_fn`.
 
         Returns a function that restores the loader's `worker_init_fn`; None for a loader without workers.
-
-        The user's `worker_init_fn` runs as before.
         """
         if not loader.num_workers:
             return None
@@ -74,7 +74,7 @@ class LoaderStacks:
             return {"loader_stacks": fact | {"stacks": [[text, ns] for text, ns in most[:MAX_STACKS]]}}
 
     def close(self) -> None:
-        """Reads the last files, and deletes their folder. The workers then stop sampling."""
+        """Reads the last files, and deletes their folder. Workers that still run then stop sampling."""
         with self._lock:
             self._read()
             folder, self._folder = self._folder, None
@@ -82,8 +82,8 @@ class LoaderStacks:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _sampled_share(self) -> float:
-        """Returns the fraction (0 to 1) of the workers' time whose samples were written. The samples of the last
-        seconds are not yet written.
+        """Returns the fraction (0 to 1) of the workers' time whose samples were read. It is below 1, because running
+        workers have not yet written the samples of the last seconds.
 
         Returns 1 if /proc does not show which workers run."""
         now, sampled, lived = time.perf_counter_ns(), 0, 0
@@ -118,7 +118,7 @@ def remove_left_folders() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         process = folder.name.removeprefix(PREFIX).partition("_")[0]
         try:
-            # A process of another container is not in our /proc, but it writes to its folder every few seconds.
+            # /proc does not show a process of another container. But a running process writes every few seconds.
             is_old = time.time() - folder.stat().st_mtime > OLD_SECONDS
         except OSError:
             continue

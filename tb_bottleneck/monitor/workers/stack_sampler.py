@@ -19,36 +19,37 @@ from types import BuiltinFunctionType, FrameType
 from typing import Any
 
 OPENS = "<built-in function open>"
-"""The frame of an open file, as the profiler names it."""
+"""The frame of a call of `open`, as the profiler names it."""
 
 
 class CountedOpen:
     """A replacement of Python's `open` that counts its calls.
 
-    An audit hook would see all opened files, also those of `os.open`; but it cannot be removed, and makes every audited
-    call slower, such as `id()`: from 0.05 to 0.77 us (measured with Python 3.11). So `open` itself is replaced, in
-    worker processes only. A call then takes 0.7 us more than 7 us, and an error of `open` has one more line in its
-    traceback. Files that C and C++ libraries open are seen in neither way.
+    An audit hook would also see files that are opened with `os.open`. But an audit hook cannot be removed, and slows
+    every audited call: a call of `id()` takes 0.77 instead of 0.05 us (measured with Python 3.11). Therefore `open`
+    itself is replaced, in worker processes only. A call of `open`, which takes 7 us, then takes 0.7 us more, and an
+    error of `open` has one more line in its traceback. Neither way sees files that C and C++ libraries open.
 
-    The counter is an object, because a function in a class would become a method of the class."""
+    The replacement is an object and not a function: if a class stores `open` as an attribute, a function would become a
+    method of the class."""
 
     def __init__(self, original: Callable[..., Any]) -> None:
         update_wrapper(self, original)
-        self.__module__ = "io"  # where it is found by its name; `_io` since Python 3.14
+        self.__module__ = "io"  # the module in which pickle finds `open`; the original has `_io` since Python 3.14
         self.original = original
         self.calls = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self.calls += 1  # of several threads, a call may be lost
+        self.calls += 1  # if several threads call at the same time, a call may not be counted
         return self.original(*args, **kwargs)
 
     def __reduce__(self) -> str:
-        return "open"  # pickled like the original, by its name in its module
+        return "open"  # pickled like the original: by the name in its module
 
 
 def count_opens() -> CountedOpen | None:
-    """Replaces `open` by a CountedOpen and returns it. Returns None and changes nothing if the program has replaced
-    `open` itself."""
+    """Replaces `open` by a CountedOpen, and returns this object. If the program has replaced `open`, changes nothing
+    and returns None."""
     original = uncounted(builtins.open)  # a forked worker may have the counter of its parent
     if builtins.open is not io.open or not isinstance(original, BuiltinFunctionType):
         return None
@@ -67,14 +68,15 @@ FIRST_WRITE_S, WRITE_S = 0.5, 15.0
 MAX_STACKS, MAX_FRAMES, MAX_NAME = 100, 24, 120
 """Limits: distinct stacks between two writes, frames of a stack (the innermost), and characters of a frame."""
 MAX_FILES = 4_096
-"""More unread files mean that nobody reads them: the sampling ends."""
+"""Maximum number of unread files. If there are more, nobody reads them, and the sampling ends."""
 LONGEST_NS = 1_000_000_000
-"""Limit in ns of the time between two looks. A longer pause means a stopped process, and counts as this time."""
+"""Limit in ns of the time that one sample counts. A longer time since the sample before means that the process was
+stopped."""
 
 WAITS = "<waits for storage>"
 FETCH = ("fetch.py", "fetch")
 WORKER_LOOP = ("worker.py", "_worker_loop")
-"""The functions of torch around the work on a batch, and around all of a worker's work: (file, function)."""
+"""Two functions of torch, as (file, function): FETCH makes a batch, WORKER_LOOP does all work of a worker."""
 
 _IS_FETCH, _IS_LOOP = 1, 2
 
@@ -89,7 +91,7 @@ class SampledWorkerInit:
 
     def __call__(self, worker: int) -> Any:
         """Runs in the worker process, before its first batch."""
-        with contextlib.suppress(Exception):  # the worker must start without it
+        with contextlib.suppress(Exception):  # after an error, the worker must start without the sampler
             StackSampler(self.folder).start()
         return self.original(worker) if self.original is not None else None
 
@@ -97,18 +99,19 @@ class SampledWorkerInit:
 class StackSampler:
     """Samples the stack of the thread that creates it: the main thread of a worker process.
 
-    A daemon thread reads the stack 20 times per second, adds the time since its last sample to this stack, and now and
-    then writes the totals to a new file, which the monitor reads and deletes. Nothing runs in the worker's own code.
+    A daemon thread reads the stack 20 times per second, and adds the time since its last sample to this stack. After
+    0.5 s, and then at growing intervals of up to 15 s, it writes the totals to a new file, which the monitor reads and
+    deletes. In the worker's own code, only the CountedOpen runs in addition.
 
-    A function of C has no frame here, so `file.read()` looks like its caller. But Linux shows whether a thread waits
-    for storage (state D in /proc); then the stack gets the frame WAITS.
+    A function of C has no frame in the stack, so the time of `file.read()` counts for the caller. But Linux shows
+    whether a thread waits for storage (state D in /proc). In this case, the frame WAITS is added to the stack.
 
-    The time between samples is summed, not their number: while native code holds the interpreter's lock, the daemon
-    thread cannot take samples. The next stack then gets the whole time, and it is the stack of the call that just
+    Times are summed instead of numbers of samples, because the daemon thread cannot take samples while native code
+    holds the interpreter's lock. The next sample then counts the whole time, and has the stack of the call that just
     returned.
 
-    Cost, measured with Python 3.11 on a stack of 25 frames: 13 us per sample, so 0.03 % of a core, and 250 us per file.
-    A worker that computes in Python was no slower than without it."""
+    Cost, measured with Python 3.11 on a stack of 25 frames: 13 us per sample, which is 0.03 % of a core, and 250 us per
+    file. A worker that computes in Python was no slower than without the sampler."""
 
     def __init__(self, folder: str, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self._folder, self._clock = folder, clock
@@ -124,7 +127,8 @@ class StackSampler:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Starts the sampling thread. It ends when the folder for the files is deleted, or at the first error."""
+        """Starts to count calls of `open`, and starts the sampling thread. The thread ends when the folder for the
+        files is deleted, when MAX_FILES files are unread, or at the first error."""
         from multiprocessing import util
 
         self._opens = count_opens()
@@ -160,7 +164,7 @@ class StackSampler:
         try:
             write_at, every = self._clock() + FIRST_WRITE_S * 1e9, FIRST_WRITE_S
             while self._folder:
-                # Not periodic, so that it does not keep step with the batches.
+                # Not periodic, since batches may be made with the same period.
                 time.sleep(EVERY_S * (0.5 + self._random.random()))
                 waits = self._waits_for_storage()
                 self.look(sys._current_frames().get(self._thread), waits)
@@ -185,7 +189,7 @@ class StackSampler:
             code = frame.f_code
             name, role = self._frames.get(code) or self._add(code)
             if role == _IS_LOOP:
-                return None  # it waits for the next task, or sends a batch
+                return None  # the worker waits for the next task, or sends a batch
             names.append(name)
             if role == _IS_FETCH:
                 return ";".join(names[-MAX_FRAMES:][::-1])
@@ -240,15 +244,15 @@ def _opened(path: str) -> int:
 
 
 def below_import_path(path: str) -> str:
-    """Returns the part of `path` below the longest matching entry of sys.path, as the profiler does; the file's name if
-    no entry matches."""
+    """Returns `path` relative to the longest matching entry of sys.path, as the profiler writes file names; only the
+    name of the file if no entry matches."""
     folders = [folder for folder in sys.path if folder and path.startswith(folder.rstrip(os.sep) + os.sep)]
     return path[len(max(folders, key=len).rstrip(os.sep)) + 1 :] if folders else os.path.basename(path)
 
 
 def _io_counters() -> dict[str, int]:
-    """Returns `read_bytes` and `reads` (calls) of this process, and `disk_bytes`, which came from disks (Linux,
-    proc(5)); empty if they cannot be read."""
+    """Returns counters of this process: `read_bytes`, `reads` (number of read calls), and `disk_bytes` (bytes that came
+    from disks); empty if they cannot be read. Linux only (proc(5))."""
     try:
         with uncounted(open)("/proc/self/io", encoding="ascii") as file:
             lines = dict(line.split(": ") for line in file.read().splitlines())

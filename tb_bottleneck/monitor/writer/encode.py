@@ -1,4 +1,4 @@
-"""Encodes rows, readings, notes and facts as messages of telemetry.proto, and these as TensorBoard events.
+"""Encodes rows, readings, notes and facts as messages of telemetry.proto, and these messages as TensorBoard events.
 
 The numbers of the fields are those of schema/telemetry.proto, and of event.proto, summary.proto and tensor.proto in
 tensorboard/compat/proto. Each function returns the bytes of a message.
@@ -35,8 +35,8 @@ TimedReading = tuple[int, Reading]
 def packet(
     sequence: int, rows: Sequence[StepRow], offset_ns: int, readings: Sequence[TimedReading], notes: list[MonitorNote]
 ) -> bytes:
-    """Returns a Packet message with the steps `rows`, the readings of the samplers and the notes. `sequence` is its
-    number. `offset_ns` is added to the times of `rows` and gives ns since 1970."""
+    """Returns a Packet message with the steps `rows`, the readings of the samplers, and the notes. `sequence` is the
+    number of the packet. `offset_ns` is added to the times of `rows`, which converts them to ns since 1970."""
     return (
         integer(1, TELEMETRY_SCHEMA)
         + integer(2, sequence)
@@ -47,8 +47,8 @@ def packet(
 
 
 def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iterable[MonitorNote]) -> bytes:
-    """Returns the RunContext message of the run. `missing` has the reasons for missing signals by name. A fact that is
-    not a JSON value is listed as missing."""
+    """Returns the RunContext message of the run. `missing` has the reason for each missing signal, by the signal's
+    name. A fact that is not a JSON value is listed as missing, too."""
     known, unsupported = b"", dict(missing)
     for name, value in facts.items():
         try:
@@ -60,7 +60,8 @@ def context(facts: Mapping[str, object], missing: Mapping[str, str], notes: Iter
 
 
 def scalars(rows: Sequence[StepRow], readings: Sequence[TimedReading]) -> dict[str, float]:
-    """Returns {tag: value} for TensorBoard's Scalars tab, each value over the time since the last packet."""
+    """Returns {tag: value} for TensorBoard's Scalars tab. `rows` and `readings` are those since the last packet.
+    Profiled steps count only if there are no others."""
     steady = [row for row in rows if not row.figures.get("profiled")] or list(rows)
     values_by_tag: dict[str, float] = {}
     if steady:
@@ -84,7 +85,8 @@ def scalars(rows: Sequence[StepRow], readings: Sequence[TimedReading]) -> dict[s
 
 
 def scalars_event(values: Mapping[str, float], step: int) -> bytes:
-    """Returns an Event with simple scalars for plugin `scalars`."""
+    """Returns an Event for TensorBoard's plugin `scalars`, with the scalars `values` (by tag) and the step number
+    `step`."""
     metadata = message(1, text(1, "scalars"))
     return _event(step, [text(1, tag) + single(2, value) + message(9, metadata) for tag, value in values.items()])
 
@@ -92,7 +94,7 @@ def scalars_event(values: Mapping[str, float], step: int) -> bytes:
 def message_event(tag: str, content: bytes, step: int) -> bytes:
     """Returns an Event with the tag `tag` and the step number `step`. It has the message `content` as a tensor of one
     string, for the plugin `tb_bottleneck`."""
-    # Without the data class, both of TensorBoard's loaders hide a plugin's own data.
+    # Without the data class, both data loaders of TensorBoard (Python and Rust) hide a plugin's own data.
     metadata = message(1, text(1, PLUGIN_NAME)) + integer(4, _DATA_CLASS_TENSOR)
     tensor = integer(1, _DT_STRING) + message(2, b"") + message(8, content)
     return _event(step, [text(1, tag) + message(8, tensor) + message(9, metadata)])

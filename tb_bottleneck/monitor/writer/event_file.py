@@ -1,7 +1,7 @@
 """Writes an event file with atomic events.
 
-TensorBoard's own EventFileWriter is not used because it puts the host's name into the file name, starts its own thread,
-and leaves half an event on a full disk, where every reader stops.
+TensorBoard's own EventFileWriter is not used, because it puts the host's name into the file name, starts its own
+thread, and leaves half an event in the file if the disk is full. Every reader stops at half an event.
 """
 
 import itertools

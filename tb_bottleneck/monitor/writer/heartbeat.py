@@ -1,22 +1,27 @@
 """The heartbeat of a monitored process: a small file in its run directory that says where the training is.
 
-Readers join the heartbeats of all ranks of a job (jobs/live). `heartbeat.json`, replaced at most every EVERY_S seconds,
-at most MAX_BYTES long:
+Readers join the heartbeats of all ranks of a job (jobs/live). The file `heartbeat.json` is replaced at most every
+EVERY_S seconds, and is shortened to MAX_BYTES by leaving out stacks. It contains:
 
     {"schema": 1, "unix_ns": time of writing, "began_unix_ns": of the monitor, "state": "running" | "ended" | "failed",
      "error": name of the exception, "pid": N, "host": digest of the machine, "rank": N, "world_size": N,
      "job": id that the ranks of a job share, over restarts, "restart": N,
-     "step": last finished step or -1, "step_unix_ns": its end, "usual_step_ns": median of recent steps or null,
-     "longest_pause_ns": longest step so far, "phase": "data", "where": [file, line, function] or null,
+     "step": last finished step or -1, "step_unix_ns": end of this step, or null,
+     "usual_step_ns": median of the last USUAL_STEPS steps, without the time of evaluation, or null,
+     "longest_pause_ns": longest step so far,
+     "phase": what the training thread does, such as "data" (stall_stacks.py),
+     "where": [file, line, function] that the training thread runs, or null,
      "still_s": for how long the training thread has been at the same lines, while no step ended,
-     "stacks": [{"thread": name, "training": bool, "frames": [[file, line, function]]}], only if it is still,
-     "recent": {column: median of the steps of the last minute; also "wall", "own", "own_mean" (a mean) and "steps",
-                their number}, "device": {series: mean over the last minute},
-     "lines": [[file, line, function, phase, looks]] of the training thread over the last minute, most frequent first,
-     "history": [[start (s since 1970), steps, then means in ns and Hz: step, loader wait, own host time, clock]]}
+     "stacks": [{"thread": name, "training": bool, "frames": [[file, line, function]]}], if still_s is at least STILL_S,
+     "recent": {step column: median over the steps of the last minute; "wall" and "own": medians of the step's time and
+                of own time in ns, "own_mean": mean of own time in ns, "steps": number of steps},
+     "device": {series: mean over the last minute},
+     "lines": [[file, line, function, phase, samples]] of the training thread over the last minute, most frequent first,
+     "history": [[start (s since 1970), number of steps, then means: step (ns), loader wait (ns), own host time (ns),
+                  device clock (Hz)]]}
 
-Own time is the step without the backward pass, in which gradients are exchanged; own host time is without the loader's
-wait too.
+Own time is the time of a step without the backward pass, in which ranks exchange gradients and wait for each other. Own
+host time is own time without the wait for the loader.
 """
 
 import contextlib
@@ -42,14 +47,15 @@ from tb_bottleneck.schema.signals import HEARTBEAT_FILE, HEARTBEAT_SCHEMA
 
 EVERY_S, LOOK_S = 5.0, 1.0
 STILL_S = 5.0
-"""Seconds at the same lines from which on the stacks of all threads are written."""
+"""If the training thread is at the same lines for this time in s, the stacks of all threads are written."""
 STRETCH_S = 60.0
 USUAL_STEPS = 101
 MAX_LINES = 8
 SETTLED_STEP = 3
 """First step whose duration counts for `longest_pause_ns`. Earlier steps include the start-up."""
 MAX_BUCKETS, FIRST_BUCKET_S = 90, 5.0
-"""When the history is full, its buckets become twice as long: it always covers the whole run."""
+"""Maximum number of time intervals (buckets) of the history, and their length at the start. When the history is full,
+pairs of buckets are joined, so that the history always covers the whole run."""
 MAX_BYTES = 32_000
 DEVICE_SERIES = (
     "sm_clock", "sm_clock_max", "power", "power_limit", "temperature", "gpu_utilisation", "clock_event_reasons",
@@ -61,7 +67,8 @@ DEVICE_SERIES = (
 
 @dataclass(slots=True)
 class _Bucket:
-    """Sums over the steps that ended in one time interval of the run. `wall`, `wait` and `host` are times in ns."""
+    """Sums over the steps that ended in one time interval of the run. `wall`, `wait` (for the loader) and `host` (own
+    host time) are in ns."""
 
     begin_s: float
     steps: int = 0
@@ -91,8 +98,8 @@ class History:
         self._buckets: list[_Bucket] = []
 
     def add(self, unix_s: float, rows: Sequence[StepRow], clocks: Sequence[float]) -> None:
-        """Adds the steps `rows`, which ended before `unix_s` (s since 1970), and the device clocks in Hz that were read
-        in the same time."""
+        """Adds the steps `rows`, which ended before `unix_s` (s since 1970). `clocks` has the device clocks in Hz that
+        were read in the same time."""
         part = _Bucket(unix_s, clocks=[sum(clocks), float(len(clocks))] if clocks else [])
         for row in rows:
             wait, backward = row.figures.get("loader_wait", 0.0), row.figures.get("backward", 0.0)
@@ -168,7 +175,7 @@ class Heartbeat:
         if self._stacks.where is not None:
             self._lines.append((now, (*self._stacks.where, self._stacks.phase)))
         if now - self._written >= EVERY_S:
-            with contextlib.suppress(OSError):  # a full disk or a lost share: the next one is tried again
+            with contextlib.suppress(OSError):  # a full disk or a lost share: the next write may succeed
                 self.write("running")
 
     def write(self, state: str) -> None:
@@ -216,8 +223,8 @@ class Heartbeat:
         }
 
     def _recent_steps(self) -> dict[str, float]:
-        """Returns the median of each figure over the steps of the last minute, in ns. A figure that a step does not
-        have counts as zero. Empty without steps."""
+        """Returns `recent` of heartbeat.json; empty without steps. A figure that a step does not have counts as
+        zero."""
         rows = [row for _, row in self._recent]
         if not rows:
             return {}

@@ -3,8 +3,9 @@
     LOGDIR/tb_bottleneck/20261121-110503_rank0_4711/
     LOGDIR/tb_bottleneck/20261121-110503_3fa91c_rank0_4711/     one of several ranks, with an id of the job
 
-It is separate because TensorBoard's Python loader shows one writer per directory: a second one would hide the user's
-own scalars. Several ranks write their traces into rank 0's directory, so that they are judged as one job.
+The monitor has its own directory because TensorBoard's Python loader shows only one writer per directory: a second
+writer would hide the user's own scalars. Several ranks write their traces into rank 0's directory, so that the traces
+are judged as one job.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ FOLDER = "tb_bottleneck"
 _NAME = re.compile(r"^\d{8}-\d{6}(_[0-9a-f]{6})?_rank\d{1,6}_\d{1,10}$", re.ASCII)
 _REQUEST = "capture.request"
 _REQUEST_AT = re.compile(r"^capture_at_(\d{1,12})\.request$", re.ASCII)
-# These variables differ between jobs and are equal in all ranks of a job. Only a digest of them is written.
+# These variables differ between jobs and are equal in all ranks of a job. Only a digest of their values is written.
 _JOB = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID")
 _HERE = ("", "localhost", "127.0.0.1", "::1")
 _RESTART = "TORCHELASTIC_RESTART_COUNT"
@@ -29,7 +30,7 @@ _RANKS = (
     ("RANK", "WORLD_SIZE"),  # torchrun, Accelerate, DeepSpeed, Ray Train, Lightning
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),  # MPICH, Intel MPI
-    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"),  # without a step, it is the batch script itself
+    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"),  # the batch script itself has no step, and is no rank
 )
 """Environment variables with the rank and the number of ranks. The first group with all variables set is used."""
 MAX_RENAMES = 256
@@ -44,9 +45,10 @@ class ProcessRank:
     rank: int
     world_size: int
     job: str
-    """An id that the ranks of a job share, until it is restarted; empty for a single rank."""
+    """An id that the ranks of a job share, and that changes when the job is restarted; empty for a single rank."""
     run: str = ""
-    """An id that the ranks of a job share over restarts; empty for a single rank."""
+    """An id that the ranks of a job share, and that stays the same when the job is restarted; empty for a single
+    rank."""
     restart: int = 0
     """How often the launcher has restarted the job."""
 
@@ -61,7 +63,7 @@ def process_rank(environment: Mapping[str, str] = os.environ, group: tuple[int, 
     values = [environment.get(name, "") for name in _JOB]
     if world_size < 2 and group is not None:
         rank, world_size = group
-        if values[0] in _HERE and not any(values[2:]):  # programs use the same port each time; ranks have one parent
+        if values[0] in _HERE and not any(values[2:]):  # jobs may use one port, but only ranks have the same parent
             values.append(str(os.getppid()))
     if world_size < 2 or rank >= world_size:
         return ProcessRank(0, 1, "")
@@ -79,11 +81,12 @@ def _digest(values: Sequence[str]) -> str:
 
 
 def new_directory(logdir: Path, here: ProcessRank, now: float | None = None) -> Path:
-    """Creates the run directory of this process, whose rank is `here`, below `logdir`. Returns its absolute path,
-    because a training may call chdir. `now` is the time in s since 1970, by default the present one. Raises OSError.
+    """Creates the run directory of this process, whose rank is `here`, below `logdir`. Returns the absolute path of the
+    directory, because a training may call chdir. `now` is the time in s since 1970, by default the present time. Raises
+    OSError.
 
-    The directory is always new. Containers number their processes from 1, so processes of a sweep on several machines
-    may get the same name at the same time; the later ones then use the next seconds."""
+    The directory is always new. Containers number their processes from 1, so several processes of a sweep may choose
+    the same name at the same time. A process whose name already exists uses the next free second in the name."""
     began = time.time() if now is None else now
     job = f"_{here.job}" if here.job else ""
     for extra_s in range(MAX_RENAMES + 1):
@@ -151,8 +154,8 @@ class CaptureRequests:
         self._handled: tuple[int, int] | None = None
 
     def take_step(self) -> int | None:
-        """Returns the step from which on a trace is requested, and deletes the request; None if there is no such
-        request.
+        """Returns the step from which on a trace is requested, and deletes the request; None if there is no request
+        with a step.
 
         A request that cannot be deleted is ignored, because it would be found again and again."""
         try:
@@ -168,7 +171,8 @@ class CaptureRequests:
         return None
 
     def take(self) -> bool:
-        """Returns True if there is a new request, and deletes it. A request that cannot be deleted counts only once."""
+        """Returns True if there is a new request without a step, and deletes the request. A request that cannot be
+        deleted counts only once."""
         try:
             status = os.lstat(self._path)
         except OSError:
@@ -182,7 +186,7 @@ class CaptureRequests:
         try:
             os.unlink(self._path)
         except OSError:
-            return True  # it cannot be deleted, so it is remembered instead
+            return True  # the request cannot be deleted, so it is remembered in `_handled`
         self._handled = None
         return True
 

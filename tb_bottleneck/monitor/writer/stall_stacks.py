@@ -1,7 +1,7 @@
-"""Looks at the stack of the training thread while no step ends, and says what it does there, and for how long.
+"""Samples the stack of the training thread while no step ends, and determines what the thread does, and for how long.
 
-The looks are made by the monitor's own thread. A thread that holds the interpreter's lock in native code cannot be
-looked at: the heartbeat then stops too.
+The monitor's own thread takes the samples. While native code of any thread holds the interpreter's lock, the monitor's
+thread cannot run: it takes no samples, and the heartbeat stops, too.
 """
 
 import sys
@@ -28,7 +28,8 @@ PHASES = (
     ("compilation", ("torch/_dynamo/", "torch/_inductor/")),
     ("forward", ("torch/nn/modules/", "torch/nn/parallel/")),
 )
-"""The phase of a step by files of torch. The innermost frame in one of them decides."""
+"""Phases of a step, each with the beginnings of the paths of its files in torch. The innermost frame in one of these
+files decides."""
 OTHER = "other"
 
 Frame = tuple[str, int, str]  # file, line, function
@@ -48,13 +49,13 @@ class StallStacks:
         self._shape: Shape = ()
         self._since = 0.0
         self.phase = ""
-        """What the thread does: one of PHASES, or OTHER; "" before the first look."""
+        """What the thread does: a name in PHASES, or OTHER; "" before the first sample."""
         self.where: Frame | None = None
-        """The innermost line of the program."""
+        """The innermost line of the user's program in the stack; None if there is none."""
 
     @property
     def still_s(self) -> float:
-        """Time in seconds since which each sample found the same lines in all frames; 0 after `reset`."""
+        """Time in seconds for which all samples found the same lines in all frames; 0 after `reset`."""
         return self._clock() - self._since if self._shape else 0.0
 
     def reset(self) -> None:
@@ -101,8 +102,8 @@ _MONITOR = str(Path(__file__).parents[1])
 
 
 def _is_monitor(frame: FrameType) -> bool:
-    """Returns True if the code of `frame` belongs to the monitor. Its files may not lie below the import path (an
-    editable installation)."""
+    """Returns True if the code of `frame` belongs to the monitor. The full path is compared, because the monitor's
+    files may lie outside the import path (an editable installation)."""
     return frame.f_code.co_filename.startswith(_MONITOR)
 
 

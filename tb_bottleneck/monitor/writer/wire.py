@@ -1,8 +1,8 @@
 """Writes the binary form of messages and of records in an event file, without protobuf and TensorBoard.
 
-A training may have an older protobuf than the reader needs, or none. The monitor writes few messages, so it encodes
-them itself (https://protobuf.dev/programming-guides/encoding): each function returns one field as bytes, and a message
-is the concatenation of its fields. Zeros and empty texts are left out, as proto3 does; in a oneof they are not.
+A training may have an older protobuf than the reader needs, or none. The monitor writes only a few kinds of messages,
+so it encodes them itself (https://protobuf.dev/programming-guides/encoding). Each function returns one field as bytes,
+and a message is the concatenation of its fields. As in proto3, zeros and empty texts are left out, except in a oneof.
 """
 
 import math
@@ -32,7 +32,7 @@ def double(field: int, value: float, in_oneof: bool = False) -> bytes:
 
 
 def single(field: int, value: float) -> bytes:
-    """Returns a float field (32 bits) with the number `field`, also if the value is zero."""
+    """Returns a float field (32 bits) with the number `field`, even if the value is zero."""
     return _key(field, _FIXED32) + struct.pack("<f", value)
 
 
@@ -44,8 +44,8 @@ def text(field: int, value: str, in_oneof: bool = False) -> bytes:
 
 
 def message(field: int, content: bytes) -> bytes:
-    """Returns a field with the number `field` that contains `content`, an encoded message or bytes; also if it is
-    empty."""
+    """Returns a field with the number `field` that contains `content`, an encoded message or bytes. The field is
+    written even if `content` is empty."""
     return _key(field, _BYTES) + _varint(len(content)) + content
 
 
@@ -61,7 +61,8 @@ def integers(field: int, values: Sequence[int]) -> bytes:
 
 
 def json_struct(facts: Mapping[object, object]) -> bytes:
-    """Returns `facts` as the bytes of a serialized google.protobuf.Struct. Raises NotJson for what JSON cannot hold."""
+    """Returns `facts` as the bytes of a serialized google.protobuf.Struct. Raises NotJson for values that JSON does not
+    have."""
     entries = []
     for key, value in facts.items():
         if not isinstance(key, str):
@@ -127,7 +128,7 @@ def record(data: bytes) -> bytes:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """Returns the masked CRC-32C of `data` as TFRecord defines it: rotated, plus a constant."""
+    """Returns the masked CRC-32C of `data`. TFRecord masks a checksum by rotating its bits and adding a constant."""
     crc, table = 0xFFFFFFFF, _TABLE
     for byte in data:
         crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)

@@ -1,4 +1,5 @@
-"""The monitor's only thread: reads the samplers, writes the file, and handles requests for traces."""
+"""The monitor's own thread: reads the samplers, writes the event file and the heartbeat, compresses traces, and handles
+requests for traces."""
 
 import threading
 import time
@@ -22,7 +23,7 @@ from tb_bottleneck.schema.signals import CONTEXT_TAG, ENDED, PACKET_TAG
 PACKET_S = 5.0
 FIRST_PACKET_S = 1.0
 FACTS_S = 60.0
-"""Interval between collections of the facts, which are written only after a change."""
+"""Interval in s between collections of the facts. The facts are written only if they have changed."""
 NO_STEPS_S = 60.0
 MAX_READINGS = 20_000
 MAX_REPEATED_NOTES = 64
@@ -32,8 +33,8 @@ MAX_REPEATED_NOTES = 64
 class WriterInputs:
     """The inputs of the writer thread.
 
-    `facts` and `missing` return facts and reasons by name, `hook_ns` the total time of the hooks. `on_readings` is
-    called with each sampler's readings, for facts that are derived from them.
+    `facts` returns the facts by name, `missing` the reasons for missing signals by name, and `hook_ns` the total time
+    of the hooks in ns. `on_readings` is called with the readings of each sampler, from which some facts are derived.
     """
 
     rows: RowQueue
@@ -98,11 +99,12 @@ class WriterThread:
             self._thread.join(within_s)
 
     def add_trace(self, text: TraceText) -> None:
-        """Adds a recorded trace that the thread will compress. Called on the training thread."""
+        """Adds a recorded trace, which the monitor's thread will compress. Called on the training thread."""
         self._texts.append(text)
 
     def abandon(self) -> None:
-        """Closes the files that a forked process inherits. Called in that process, where the thread does not run."""
+        """Closes the files of traces that a forked process inherits. Called in the forked process, where the monitor's
+        thread does not run."""
         while self._texts:
             self._texts.popleft().file.close()
 
@@ -215,8 +217,8 @@ class WriterThread:
             self._readings.append((time.time_ns(), Reading("monitor_cost", (spent - before) / (now - then))))
 
     def _reopen(self, error: OSError) -> None:
-        """Begins a new file if the current one does not end with a whole event. `error` is why the last packet could
-        not be written; this packet is lost."""
+        """Begins a new file if the current file does not end with a whole event. `error` is the reason why the last
+        packet could not be written; this packet is lost."""
         self._guard.warn_of_disk(error)
         self._guard.note("dropped", f"a packet could not be written: {type(error).__name__}")
         if self._file is not None and self._file.is_whole():
