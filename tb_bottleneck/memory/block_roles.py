@@ -1,5 +1,8 @@
-"""Determines the category of each block of a trace or a snapshot, from the roles of its allocation and its free (what
-the program was doing at that time), and from what happens between them.
+"""Determines the category of each block of memory in a trace or a snapshot. A block is an allocated piece of memory
+from its allocation to its free.
+
+The category follows from the roles of the allocation and of the free (what the program was doing at these times), and
+from what happens between them:
 
 forward   |== activation, freed by autograd's engine ==================|
           |= temporary =|      |= temporary =|
@@ -19,18 +22,19 @@ from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.trace.table import Bools, Ints
 
 LEAST_BLOCKS, MOSTLY, MOST_GROWTH = 4, 0.8, 1.5
-"""A cache grows in turn: at least as many blocks of one place, at least half of them freed, and those mostly replaced
-by larger ones, each at most this many times as large. A choice; keys and values grow by one position in each pass."""
+"""A place in the program allocates a growing cache if it allocates at least LEAST_BLOCKS blocks, at least half of them
+are freed, and at least the share MOSTLY of the freed blocks were replaced by a larger block, which is at most
+MOST_GROWTH times as large. A choice; a cache of keys and values grows by one position in each pass."""
 TEARDOWN = 12
-"""Minimum number of consecutive frees that indicate the end of a graph; a returning function frees fewer tensors. A
-choice."""
+"""Minimum number of consecutive frees that indicate the end of an autograd graph. A function that returns frees fewer
+tensors. A choice."""
 
 
 class Role(IntEnum):
     """What the program was doing when it allocated or freed a block of memory.
 
-    UNKNOWN: the recording does not tell. For example, a stack in a snapshot has no frames in backward passes with
-    stacks="python"."""
+    UNKNOWN means that the recording does not show this. For example, if a snapshot was recorded with stacks="python",
+    its stacks in backward passes have no frames."""
 
     UNKNOWN = 0
     FORWARD = 1
@@ -57,7 +61,7 @@ _FREED_EARLIER = {
     Role.ZERO_GRAD: Category.GRADIENTS,
     Role.LOADING: Category.INPUTS,
 }
-"""By the stack that frees a block from before the history."""
+"""A dict: Role of the free -> category, for a block that was allocated before the recorded calls."""
 
 
 class Calls(Record, frozen=True, eq=False):
@@ -65,17 +69,19 @@ class Calls(Record, frozen=True, eq=False):
 
     blocks: Blocks
     opened: Ints
-    """The Role of the allocation of each block; UNKNOWN for blocks from before the history."""
+    """The Role of the allocation of each block; UNKNOWN for blocks that were allocated before the recorded calls."""
 
     closed: Ints
-    """The Role of the free of each block; UNKNOWN if it is not freed, or its stack was not recorded."""
+    """The Role of the free of each block; UNKNOWN if the block is not freed, or the stack of the free was not
+    recorded."""
 
     updates: Ints
     """Times of the optimizer's steps, in ns."""
 
     brief: Bools | None = None
-    """True for blocks that are freed in the pass that allocates them, or without training in the operator; None if the
-    recording does not have the times of passes. Then, what comes between allocation and free tells."""
+    """True for blocks that are freed in the phase (such as a forward pass) that allocates them. In a run without
+    training, a forward pass has no end, and the outermost operator counts instead. None if the recording does not have
+    the times of phases; the calls between allocation and free then show whether a block is temporary."""
 
 
 def categories_of_calls(calls: Calls) -> Ints:
@@ -93,7 +99,8 @@ def categories_of_calls(calls: Calls) -> Ints:
         Role.BACKWARD: (read | kept, Category.GRADIENTS),
         Role.OPTIMIZER: (_contains(others, blocks.opened, blocks.closed) | kept, Category.OPTIMIZER),
     }
-    # Outside of a forward pass, a program makes batches and losses. What autograd frees is of a loss.
+    # For blocks with other roles: outside of a forward pass, a program makes batches and losses. A block that autograd
+    # frees belongs to a loss.
     other = np.select(
         [by_engine, through_backward & ~kept, through_backward | kept],
         [INDEX[Category.ACTIVATIONS], INDEX[Category.INPUTS], INDEX[Category.UNEXPLAINED]],
@@ -115,14 +122,15 @@ def categories_of_calls(calls: Calls) -> Ints:
 def caches(calls: Calls, place: Ints) -> Bools:
     """Returns a mask of the blocks that belong to caches that grow in each pass, such as a cache of keys and values.
 
-    `place` has one number per block, which identifies the place in the program that allocated it."""
+    `place` has one number per block, which identifies the place in the program that allocated the block."""
     by_program = np.isin(calls.opened, (Role.FORWARD, Role.OTHER)) & (calls.closed != Role.BACKWARD)
     return np.asarray(by_program & _grows_in_turn(calls.blocks, place), np.bool_)
 
 
 def _grows_in_turn(blocks: Blocks, place: Ints) -> Bools:
-    """Returns a mask of the blocks that belong to caches. A cache is recognised by its place, the number in `place` of
-    the code that allocates it: this code allocates a larger block each time, then frees the previous one."""
+    """Returns a mask of the blocks that belong to growing caches. A cache is recognised by the place in the program
+    that allocates it (the number in `place`): this place allocates a larger block each time, and the previous block is
+    then freed. The limits are LEAST_BLOCKS, MOSTLY and MOST_GROWTH."""
     found = np.zeros(len(blocks), np.bool_)
     rows = np.flatnonzero(blocks.known_begin)
     rows = rows[np.lexsort((blocks.opened[rows], place[rows]))]

@@ -8,7 +8,8 @@ from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
 ROUNDING = 512
-"""Sizes of blocks on devices are multiples of it (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)."""
+"""Sizes of blocks on devices are multiples of this number of bytes (c10/cuda/CUDACachingAllocator.cpp,
+kMinBlockSize)."""
 BEFORE = np.iinfo(np.int64).min // 2
 """`begin` of a block that was allocated before the recording."""
 AFTER = np.iinfo(np.int64).max // 2
@@ -46,7 +47,8 @@ class Blocks(Table):
 def blocks_of(events: MemoryEvents) -> Blocks:
     """Returns the blocks of one device. Each allocation is paired with the next event that has the same address.
 
-    This event is the free of the block or, if the free was lost, the next allocation at this address."""
+    The next event is the free of the block or, if the free was lost, the next allocation at this address. A free
+    without an allocation before it gives a block from before the recording."""
     order = np.argsort(events.address, kind="stable")
     address, allocates = events.address[order], events.size[order] > 0
     same_next = np.append(address[1:] == address[:-1], False)
@@ -80,7 +82,7 @@ def peak_row(reserved: Ints, in_use: Ints) -> int:
 
 
 def bytes_before(events: MemoryEvents, blocks: Blocks) -> int:
-    """Returns the number of bytes that were allocated before the first event, and that no event frees; 0 without
+    """Returns the number of bytes that were allocated before the first event and are freed by no event; 0 without
     events."""
     if not len(events):
         return 0

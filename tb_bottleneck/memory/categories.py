@@ -33,22 +33,24 @@ class Category(str, Enum):
 CATEGORIES = tuple(Category)
 INDEX = {category: index for index, category in enumerate(CATEGORIES)}
 
-# cuBLAS needs a workspace in each product; torch allocates it once per handle and stream, by these defaults
-# (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:2:16:8, and eight of 4 MiB on Hopper; 76 MiB for hipBLASLt on MI300).
+# cuBLAS needs a workspace for each matrix product. torch allocates one workspace per handle and stream. These are the
+# default sizes (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096:2:16:8, and eight of 4 MiB on Hopper; 76 MiB for
+# hipBLASLt on MI300).
 WORKSPACE_BYTES = (8_519_680, 33_554_432, 79_691_776)
 
 
 class MemoryAccount(Record, frozen=True):
     """The memory of one device at its peak, divided into categories.
 
-    `bytes_of` has the bytes by category, which sum to the memory in use. `estimated` bytes are included: they were
-    allocated before a recording on the CPU, whose totals leave them out. `capacity` is the size of the device's memory
-    in bytes; None if unknown. `source` is "trace", "snapshot" or "telemetry"."""
+    `bytes_of` has the bytes by category, which sum to the memory in use. `estimated` is the part of these bytes that is
+    only estimated: on the CPU, bytes that were allocated before the recording, because the totals of the CPU leave
+    these bytes out. `capacity` is the size of the device's memory in bytes; None if unknown. `source` is "trace",
+    "snapshot" or "telemetry"."""
 
     bytes_of: Mapping[Category, int]
     source: str
     kind: str
-    """cuda, rocm, cpu or another device."""
+    """Kind of the device: "cuda", "rocm", "cpu" or another one."""
 
     allocated: int
     """Bytes in tensors at the peak, as the allocator counts them."""
@@ -86,8 +88,8 @@ class MemoryAccount(Record, frozen=True):
 
 MOST_SIZES = 3
 RECUR = 0.5
-"""If at least this share of the bytes is in sizes that occur more than once, blocks are assumed to be of similar
-layers. A choice."""
+"""If at least this share of the bytes is in sizes that occur more than once, the blocks are assumed to be the weights
+of similar layers. A choice."""
 
 
 class EarlierBlocks(Record, frozen=True):
@@ -100,7 +102,8 @@ class EarlierBlocks(Record, frozen=True):
     """(number of blocks, size in bytes) of the MOST_SIZES sizes with the most bytes, sorted by total bytes."""
 
     guess: str
-    """The probable kind: "weights", "untrained", or "" if unknown."""
+    """The probable kind: "weights" (the run has no backward pass), "untrained" (weights that are not trained, in a run
+    with backward passes), or "" if unknown."""
 
 
 def earlier_blocks(size: Ints, trains: bool) -> EarlierBlocks:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 CRITICAL, WARNING, INFO = SEVERITIES = "critical", "warning", "info"
-"""Critical: the training has run out of memory, or will soon run out of memory."""
+"""Severities of findings. Critical means that the training has run out of memory, or will run out of memory soon."""
 
 
 @dataclass(frozen=True)

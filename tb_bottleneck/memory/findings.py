@@ -1,4 +1,5 @@
-"""Findings about the memory of a trace. A rule returns None if it finds nothing, or if its signal is missing."""
+"""Findings about the memory of a trace. A rule (function in RULES) returns None if it finds nothing, or if the data
+that it needs was not recorded."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -18,24 +19,27 @@ from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Rows
 
 NEAR_LIMIT = 0.9
-"""Share of the device's memory. torch_tb_profiler and gpuprof use the same."""
+"""Share of the device's memory from which on a peak is near the limit. torch_tb_profiler and gpuprof use the same
+share."""
 DOMINATES = 0.5
 """Share of the peak above which a part is larger than everything else together."""
 STATE_DOMINATES = 0.4
-"""Share of the peak. The states of Adam are half of parameters, gradients and states in 32 bits, so they never exceed
-everything else together. A choice."""
+"""Share of the peak from which on the optimizer's state dominates. The limit is below DOMINATES: in 32 bits, the states
+of Adam are half of the sum of parameters, gradients and states, so they never exceed everything else together. A
+choice."""
 ONE_TENSOR = 0.15
-"""Share of the peak for a single block. In a network of twenty equal layers, a layer has 5 %."""
+"""Share of the peak above which a single block is large. In a network of twenty equal layers, a layer has 5 %."""
 FRAGMENTED = 0.2
-"""Share of the peak that was free but did not serve a request."""
+"""Share of the peak above which memory is fragmented: memory that was free, but could not serve a request."""
 KEPT = 0.4
-"""Share of the tensors of a forward pass that exist at once. In public recordings this share is 0.59 to 0.63 with
-gradients enabled, and below 0.06 under no_grad, where a layer's input is freed after the layer."""
+"""Share of the tensors of a forward pass that exist at the same time, from which on gradients were probably enabled. In
+public recordings, this share is 0.59 to 0.63 with gradients enabled. It is below 0.06 under no_grad, where the input of
+a layer is freed after the layer."""
 MIN_TENSORS = 20
 """With fewer tensors in a pass, KEPT is not applied: a pass of three layers keeps most of its tensors."""
 LITTLE = 0.25
-"""Share of the device's memory. If the peak is smaller, findings of severity info are left out, because four times the
-batch would fit. A choice."""
+"""Share of the device's memory. If the peak is below this share, findings of severity info are left out, because a
+batch of four times the size would fit. A choice."""
 MIN_FLUSHES = 2
 _ZERO = re.compile(r"^aten::(?:zero_|_foreach_zero_|fill_)$")
 _PRODUCTS = re.compile(r"^aten::(?:mm|addmm|bmm|baddbmm|convolution|_scaled_dot_product\w*)$")
@@ -62,8 +66,8 @@ def by_severity(found: Iterable[MemoryFinding | None]) -> list[MemoryFinding]:
 
 
 def near_limit(account: MemoryAccount, more: Iterable[Value] = ()) -> MemoryFinding | None:
-    """Returns the finding if the peak is at least NEAR_LIMIT of the device's memory; None otherwise, or if its size is
-    unknown. `more` are lines that are added to the evidence."""
+    """Returns the finding if the peak is at least the fraction NEAR_LIMIT of the device's memory; otherwise None, also
+    if the size of the device's memory is unknown. `more` are lines that are added to the evidence."""
     if account.capacity is None or account.peak < NEAR_LIMIT * account.capacity:
         return None
     share = account.peak / account.capacity
@@ -96,8 +100,8 @@ def _optimizer_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | N
 
 
 def _activations_dominate(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if activations dominate the peak, otherwise None. Also None if no backward pass was recorded:
-    activations always dominate then."""
+    """Returns the finding if activations dominate the peak, otherwise None. Also None if no backward pass was recorded,
+    because without training, activations always dominate."""
     found = dominates(memory.account, Category.ACTIVATIONS, "activations_dominate")
     return found if memory.phases.trains else None
 
@@ -162,8 +166,8 @@ def gradients_kept(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def evaluation_without_no_grad(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if the run has no backward pass, but at least the fraction KEPT of the tensors of a forward
-    pass exist at the same time, as if for a backward pass. Otherwise None."""
+    """Returns the finding if the run has no backward pass, but keeps tensors as if for one: at least the fraction KEPT
+    of the tensors of a forward pass exist at the peak. Otherwise None; also with fewer than MIN_TENSORS tensors."""
     if memory.phases.trains:
         return None
     blocks = memory.blocks

@@ -13,11 +13,11 @@ from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints
 
-# Steps of a healthy run repeat to the byte, so a few of equal sign are no chance.
+# The steps of a healthy run allocate and free exactly the same bytes. A few steps that all grow are no chance.
 MIN_STEPS = 3
-# Smaller growth is a counter or a loss value; a run would need a thousand steps to double its memory.
+# Smaller growth is a counter or a loss value. A run would need a thousand steps to double its memory.
 MIN_SHARE = 1e-3
-# A step that keeps its graph leaves nearly all its activations, one that keeps its outputs only a few.
+# A step that keeps its autograd graph leaves nearly all its activations. A step that keeps its outputs leaves few.
 GRAPH_SHARE = 0.25
 # A training that runs out of memory within an epoch does not finish: ImageNet in batches of 128 has 10,009 steps.
 SOON = 10_000
@@ -27,8 +27,8 @@ SOON = 10_000
 class Growth:
     """Memory that steps allocate and do not free.
 
-    `left` has the bytes that each step leaves allocated, `kept` is a mask of the blocks with these bytes, and
-    `activations` is the mean of the bytes of activations per step."""
+    `left` has the bytes that each step leaves allocated. `kept` is a mask of the blocks with these bytes. `activations`
+    is the mean per step of the bytes of activations that the step allocates."""
 
     left: Ints
     kept: Bools
@@ -47,8 +47,8 @@ class Growth:
 
     @property
     def of_graphs(self) -> bool:
-        """True if a step leaves about as many bytes as its activations have (at least the fraction GRAPH_SHARE), which
-        suggests that the autograd graph is kept."""
+        """True if a step leaves at least the fraction GRAPH_SHARE of the bytes of its activations, which suggests that
+        the autograd graph is kept."""
         return self.per_step >= GRAPH_SHARE * max(self.activations, 1)
 
 
@@ -83,10 +83,10 @@ def growth_finding(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 
 def finding_of(growth: Growth, sites: Sequence[Site], headroom: int | None) -> MemoryFinding:
-    """Returns the finding about growing memory. `sites` are the places that allocated it, the place with the most bytes
-    first. `headroom` is the free memory of the device in bytes; None if unknown.
+    """Returns the finding about growing memory. `sites` has the places in the program that allocated the kept blocks,
+    the place with the most bytes first. `headroom` is the free memory of the device in bytes; None if unknown.
 
-    The finding is critical if `headroom` lasts for less than SOON further steps."""
+    The finding is critical if `headroom` lasts for fewer than SOON further steps."""
     evidence = [Value("per_step", growth.per_step), Value("steps", len(growth.left), "count")]
     steps_left = None if headroom is None else headroom // growth.per_step
     evidence += [] if steps_left is None else [Value("steps_left", steps_left, "count")]
@@ -97,7 +97,7 @@ def finding_of(growth: Growth, sites: Sequence[Site], headroom: int | None) -> M
 
 
 def place_text(place: Place) -> str:
-    """Returns a place in the program as text: line, module and operator, as far as they were recorded; empty if none
-    was."""
+    """Returns a place in the program as text: line, module and operator, as far as they were recorded; empty if none of
+    them was recorded."""
     line = f"{place.file}:{place.line} {place.function}" if place.line else f"{place.file} {place.function}".strip()
     return ", ".join(part for part in (line, place.module, place.operator) if part)

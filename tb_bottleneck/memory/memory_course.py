@@ -1,4 +1,5 @@
-"""The course of the memory over time: within the step of the peak by category and by block, and over all steps."""
+"""How the memory changes over time: within the step that contains the peak (by category and by block), and over all
+steps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from tb_bottleneck.memory.sites import Site
 from tb_bottleneck.trace.table import Ints, Rows
 
 POINTS = 160
-"""Most points of a curve: one for every few pixels. Each point is the highest of a group of events."""
+"""Maximum number of points of a curve or a history: one for every few pixels. Each point of a curve is the highest
+value of a group of events. With more steps than POINTS, a point of a history stands for several steps."""
 MAX_EVENTS = 2_000_000
 
 
@@ -22,7 +24,8 @@ class MemoryCurve:
     """Bytes in use by category, during one step, at `times` (ns since the start of the step).
 
     `peak` is the index of the peak in `times`. Memory that does not change, such as parameters from before the
-    recording, is included; cached memory is not. `length` is the length of the step in ns."""
+    recording, is included. The allocator's unused memory (cache and fragmentation) is not included. `length` is the
+    length of the step in ns."""
 
     length: int
     times: Ints
@@ -80,13 +83,11 @@ def _highest(total: Ints, peak: int) -> Rows:
     return distinct_values(np.array([*highest, peak], np.intp))
 
 
-"""Most points of a history. With more steps, a point stands for several steps."""
-
-
 class MemoryHistory(Record, frozen=True, eq=False):
-    """Bytes in tensors over the steps: `peaks` has the highest value during a step, `ends` the value at its end.
+    """Bytes in tensors over the steps: `peaks` has the highest value during a step, `ends` the value at the end of the
+    step.
 
-    Each value stands for `steps` consecutive steps."""
+    If `steps` is above 1, each value stands for this number of consecutive steps."""
 
     peaks: Ints
     ends: Ints
@@ -106,7 +107,7 @@ def history_of(memory: RecordedMemory, edges: Ints) -> MemoryHistory | None:
     at = np.searchsorted(memory.events.time, edges, side="left")
     before = int(in_use[0] - memory.events.size[0])
     at_edges = np.where(at > 0, in_use[np.maximum(at, 1) - 1], before)
-    # The bytes at its begin belong to a step too: it may only free.
+    # The bytes at the start of a step belong to the step, too, because the step may only free memory.
     values = np.append(in_use, 0)
     highest = np.maximum.reduceat(values, np.minimum(at, len(in_use)))[:-1]
     peaks = np.where(at[1:] > at[:-1], np.maximum(highest, at_edges[:-1]), at_edges[:-1])
@@ -123,8 +124,8 @@ MIN_SHARE = 1e-3
 
 
 class Lifetime(Record, frozen=True):
-    """The lifetime of one block, which `site` describes. `begin` and `end` are in ns since the start of the step. They
-    are None if the block already exists before the step, or still exists after it."""
+    """The lifetime of one block, which `site` describes. `begin` and `end` are in ns since the start of the step.
+    `begin` is None if the block already exists before the step, `end` is None if it still exists after the step."""
 
     site: Site
     begin: int | None
@@ -132,10 +133,12 @@ class Lifetime(Record, frozen=True):
 
 
 def lifetimes_of(memory: RecordedMemory, edges: Ints) -> list[Lifetime]:
-    """Returns blocks that exist in the step of the peak, the largest first; empty if the peak lies outside the steps.
+    """Returns blocks that exist in the step that contains the peak, the largest first; empty if the peak lies outside
+    the steps.
 
-    These are the LARGEST largest blocks and, of the blocks that the step allocates and frees, the LONGEST blocks with
-    the longest lifetime. `edges` has the start of each step and the end of the last step, in ns."""
+    The result has the largest blocks (at most LARGEST) and, among the blocks that the step allocates and frees, those
+    with the longest lifetimes (at most LONGEST). `edges` has the start of each step and the end of the last step, in
+    ns."""
     step = step_of_peak(memory, edges)
     if step is None:
         return []

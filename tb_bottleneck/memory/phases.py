@@ -1,4 +1,4 @@
-"""The phases of a training by time: loading, forward, backward, optimizer."""
+"""The phases of a training (loading, forward, backward, optimizer) as time intervals."""
 
 import re
 from dataclasses import dataclass
@@ -28,7 +28,8 @@ class Phase(IntEnum):
     OTHER = 6
 
 
-# torch/csrc/autograd/engine.cpp: the scope of a node; torch/optim/optimizer.py: the scopes of step and zero_grad.
+# Names of scopes in a trace. torch/csrc/autograd/engine.cpp has the scope of a node, torch/optim/optimizer.py has the
+# scopes of step and zero_grad.
 _BACKWARD = re.compile(r"^autograd::engine::evaluate_function|[A-Za-z0-9]Backward\d*$|CompiledFunctionBackward")
 _STEP = re.compile(r"^Optimizer\.step#")
 _ZERO_GRAD = re.compile(r"^Optimizer\.zero_grad#")
@@ -66,7 +67,8 @@ class Phases:
 
 
 def find_phases(trace: Trace) -> Phases:
-    """Returns the phases of a recording. Without backward passes, everything outside the data loader is FORWARD."""
+    """Returns the phases of a recording. Time outside of loading, backward passes and the optimizer is FORWARD at
+    first, and is then divided into FORWARD, PREPARATION and OTHER."""
     spans = {
         Phase.LOADING: _spans_named(trace, _LOADING),
         Phase.BACKWARD: _backward(trace),
@@ -110,7 +112,8 @@ def _outermost(trace: Trace) -> Rows:
 
 
 def _with_preparation(trace: Trace, phases: Phases) -> Phases:
-    """Returns `phases` with each forward interval split at its first layer into PREPARATION and FORWARD.
+    """Returns `phases` with each forward interval split at its first layer into PREPARATION and FORWARD. An interval
+    without a layer becomes OTHER if it follows a backward pass, otherwise PREPARATION.
 
     The first layer is the first module if stacks were recorded, otherwise the first operator that does more than make a
     batch."""

@@ -12,7 +12,7 @@ from tb_bottleneck.trace.table import Ints, Rows
 
 
 class Places(Protocol):
-    """Translates keys, which are lists of integers, into the places in the program that allocated blocks."""
+    """Translates keys into places in the program that allocated blocks. A key is a list of integers."""
 
     def place(self, key: list[int]) -> Place:
         """Returns the place with the key `key`, which is one row of `RecordedMemory.place_keys`."""
@@ -54,7 +54,7 @@ class RecordedMemory(Protocol):
 
     @property
     def places(self) -> Places:
-        """The decoder from `place_keys` to the places in the program that allocated the blocks."""
+        """Translates the keys that `place_keys` returns into places in the program."""
         ...
 
     def place_keys(self, chosen: Rows) -> Ints:

@@ -19,15 +19,16 @@ from tb_bottleneck.trace.trace import Trace
 
 MODULE = "nn.Module: "
 MAX_DEPTH = 64
-"""Most modules or calls in a path; deeper ones are left out."""
+"""Maximum number of modules or callers in a path. More distant ones are left out."""
 
 
 class Place(Record, frozen=True):
     """A place in the program that allocated blocks. Names are untrusted text, and empty if they were not recorded.
 
-    `line` is the line of the call in a snapshot, and in a trace that has the lines of calls; otherwise the first line
-    of the function; 0 if it is not known, as for a function that already ran when the recording began. `path` has the
-    modules around `module` in a trace, and the callers of `function` in a snapshot, outermost first."""
+    In a snapshot, and in a trace that has the lines of calls, `line` is the line of the call in `function`. In other
+    traces, it is the first line of `function`. It is 0 if unknown, as for a function that already ran when the
+    recording began. `path` has the modules around `module` in a trace, and the callers of `function` in a snapshot,
+    outermost first."""
 
     operator: str = ""
     module: str = ""
@@ -51,8 +52,8 @@ class Site(Record, frozen=True):
 def group_sites(keys: Ints, size: Ints, place_of: Callable[[list[int]], Place]) -> list[Site]:
     """Returns one site for each distinct row of `keys`, the site with the most bytes first.
 
-    `keys` and `size` (bytes) have one row per block. The first column of `keys` is the category, an index into
-    CATEGORIES; `place_of` gets the other columns and returns the place."""
+    `keys` and `size` (bytes) have one row per block. The first column of `keys` is the category, as an index into
+    CATEGORIES. `place_of` gets the other columns of a row, and returns the place."""
     first, which = distinct_rows(*(keys.T + 1))
     total = np.bincount(which, size, minlength=len(first)).astype(np.int64)
     count = np.bincount(which, minlength=len(first))
@@ -75,8 +76,8 @@ class TracePlaces:
         self._trace, self._blocks = trace, blocks
 
     def sites(self, category: Ints, chosen: Rows) -> list[Site]:
-        """Returns the blocks `chosen` (row numbers) grouped by category and place, the group with the most bytes first.
-        `category` has the category of every block."""
+        """Returns the sites of the blocks `chosen` (row numbers), grouped by category and place, the site with the most
+        bytes first. `category` has the category of every block, as an index into CATEGORIES."""
         keys = np.column_stack((category[chosen], self.keys(chosen)))
         return group_sites(keys, self._blocks.size[chosen], self.place)
 
@@ -120,8 +121,8 @@ class TracePlaces:
         return rows[name_matches(self._trace.names, self._trace.events.name[rows], test)]
 
     def _around(self, thread: Ints, time: Ints, rows: Rows) -> Ints:
-        """Returns for each pair of thread and time the innermost event of `rows` (event rows) that encloses it; -1 if
-        none does."""
+        """Returns for each pair of `thread` and `time` (ns) the innermost event among the event rows `rows` that runs
+        on this thread at this time; -1 if there is none."""
         trace = self._trace
         found = np.full(len(time), -1, np.int64)
         own = by_thread(np.arange(len(time)), thread)
@@ -134,7 +135,7 @@ class TracePlaces:
 
     def _modules_around(self, name: int) -> tuple[str, ...]:
         """Returns the names of the modules that enclose the first call of a module, outermost first. `name` is the row
-        of its name, which is different for each instance."""
+        of the module's name in the trace's names. Each instance of a class has a different name."""
         path: list[str] = []
         at = self._parents.get(name, -1)
         while at >= 0 and len(path) < MAX_DEPTH:

@@ -1,4 +1,4 @@
-"""The memory of a device and of the host in the monitor's series: peaks, growth and limits."""
+"""The memory of a device and of the host in the series that the monitor records: peaks, growth and limits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,25 +17,29 @@ from tb_bottleneck.trace.process_facts import parameters_in_fp32
 Floats = NDArray[np.float64]
 
 PARTS = 8
-"""The run after its first tenth is cut into this many parts of equal length, whose lowest values are compared."""
+"""Number of parts of equal length into which the run after its first tenth is divided. The lowest values of the parts
+are compared."""
 MIN_READINGS = 3 * PARTS
 GROWTH = 0.05
-"""Growth over the run as a share of its first part. Amazon SageMaker's rule for rising memory uses the same."""
+"""Smallest growth over the run that counts, as a share of the lowest value of the first part. Amazon SageMaker's rule
+for rising memory uses the same share."""
 STEADY = 0.5
-"""The second half of a growth must reach this share of the first half. Below it, the run reaches its level: imports,
-compilation and caches grow at the start and then end, a leak goes on. Our own limit."""
+"""The growth in the second half of the run must be at least this share of the growth in the first half. With less, the
+memory reaches a stable level: imports, compilation and caches grow only at the start, but a leak continues to grow. Our
+own limit."""
 HOST_SHORT = 0.95
-"""Share of the host's memory. Reclaimable caches are not counted as in use."""
+"""Share of the host's memory in use from which on memory is short. Reclaimable caches do not count as in use."""
 SHARED_SHORT = 0.9
-"""Share of /dev/shm: as for devices. A loader's batches are large against its size in a container."""
+"""Share of /dev/shm in use from which on shared memory is short; the same share as for devices. In a container,
+/dev/shm is small compared with the batches of a loader."""
 PINNED_HIGH = 0.5
-"""Share of the host's memory that is pinned. The system can then page only the smaller half (our own limit; CUDA's
-documentation of cudaMallocHost warns of excessive amounts without a number)."""
+"""Share of the host's memory that is pinned, from which on this is too much. The system can then page only the smaller
+half (our own limit; CUDA's documentation of cudaMallocHost warns of excessive amounts without a number)."""
 
 
 @dataclass(frozen=True, eq=False)
 class TelemetryMemory:
-    """The memory of one device, or of the host, over a monitored run. `kind` is the kind of the device, as in
+    """The memory of the device and of the host over a monitored run. `kind` is the kind of the device, as in
     MemoryAccount."""
 
     telemetry: Telemetry
@@ -45,8 +49,8 @@ class TelemetryMemory:
     def account(self) -> MemoryAccount | None:
         """The memory at the peak, divided into tensors, the allocator's cache, and memory outside torch.
 
-        None if neither the driver's nor the allocator's figures were recorded. The driver's figures include other
-        processes."""
+        None if neither the driver's nor the allocator's figures were recorded. The driver's figures include the memory
+        of other processes."""
         used, total = self._device("memory_used"), self._device("memory_total")
         reserved, allocated = self._highest("memory_reserved"), self._highest("memory_allocated_peak")
         if not len(used) and reserved is None:
@@ -70,16 +74,16 @@ class TelemetryMemory:
         return by_severity((limit, self._growth(), *self._host_growth(), *host))
 
     def _in_fp32(self) -> list[Value]:
-        """Returns the fraction of the parameters in fp32 as one line of evidence; empty if at most the fraction
-        DOMINATES is in fp32."""
+        """Returns one line of evidence with the fraction of the parameters in fp32; an empty list if this fraction is
+        at most DOMINATES, or unknown."""
         share = parameters_in_fp32(self.telemetry.facts.get("parameters_by_dtype")) or 0.0
         return [Value("fp32_parameters", share, "share")] if share > DOMINATES else []
 
     def _growth(self) -> MemoryFinding | None:
-        """Returns the finding about rising device memory, from the allocator's bytes in tensors; None if it does not
-        rise.
+        """Returns the finding about rising device memory; None if the memory does not rise.
 
-        If these bytes were not recorded, the driver's figure is used, which includes the cache."""
+        The figure is the allocator's bytes in tensors. With fewer than MIN_READINGS values, the driver's figure is
+        used, which includes the allocator's cache."""
         values = self._step_column("memory_allocated")
         if len(values) < MIN_READINGS:
             values = self._device("memory_used")
@@ -125,8 +129,9 @@ class TelemetryMemory:
     def _at_even_steps(self, name: str) -> Floats:
         """Returns values of the host's series `name` at equal distances in steps, as many as the series has readings.
 
-        A leak adds memory per step. The readings have equal distances in time: if steps become longer, an even leak
-        would look like a growth that ends. With few steps the readings are returned as they are."""
+        A leak adds memory in each step, but the readings have equal distances in time. If steps became longer, the
+        readings of a constant leak would look like a growth that ends. With fewer than MIN_READINGS steps, the readings
+        are returned as they are."""
         rows, steps = self.telemetry.series.get((name, HOST)), self.telemetry.steps
         if rows is None or len(steps) < MIN_READINGS:
             return self._series(name, HOST)
@@ -147,9 +152,10 @@ def rising(cause: str, values: Floats) -> MemoryFinding | None:
     """Returns a finding with the key `cause` if `values` (bytes, in order of time) rise over the whole run, otherwise
     None.
 
-    The first tenth is left out. The rest is divided into PARTS parts. The lowest value of each part must exceed that of
-    the part before, by the fraction GROWTH in total, and the growth must continue in the second half (STEADY). Healthy
-    runs reach a level and stay there. The tab applies the same rule to the visible range (memory_trend.ts)."""
+    The first tenth is left out, and the rest is divided into PARTS parts. The lowest value of each part must exceed
+    that of the part before. From the first to the last part, the lowest value must grow by at least the fraction
+    GROWTH, and the growth must continue in the second half (STEADY). Healthy runs reach a level and stay there. The
+    TensorBoard tab applies the same rule to the visible range (memory_trend.ts)."""
     values = values[len(values) // 10 :]
     if len(values) < MIN_READINGS:
         return None

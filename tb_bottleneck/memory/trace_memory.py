@@ -30,7 +30,8 @@ class TraceMemory:
 
     @property
     def on_cpu(self) -> bool:
-        """True if the events are about host memory. Their totals leave out memory allocated before the recording."""
+        """True if the events are about host memory. The totals of such events leave out memory that was allocated
+        before the recording."""
         return int(self.events.device_type[0]) == CPU_DEVICE_TYPE
 
     @property
@@ -70,15 +71,16 @@ class TraceMemory:
 
     @cached_property
     def earlier(self) -> int:
-        """Bytes allocated before the recording and not freed in it. Always 0 on the CPU, where these bytes are not
-        counted."""
+        """Bytes that were allocated before the recording and are not freed in it. Always 0 on the CPU, whose totals do
+        not count these bytes."""
         if self.on_cpu:
             return 0
         return bytes_before(self.events, self.blocks)
 
     @cached_property
     def in_use(self) -> Ints:
-        """Allocated bytes after each event, one value per event, without estimated bytes."""
+        """Allocated bytes after each event, one value per event. Estimated bytes from before the recording (on the CPU)
+        are not included."""
         freed_later = int(self.blocks.size[~self.blocks.known_begin].sum())
         return np.asarray(self.earlier + freed_later + np.cumsum(self.events.size), np.int64)
 
@@ -89,8 +91,8 @@ class TraceMemory:
 
     @cached_property
     def gradient_bytes(self) -> int:
-        """Bytes of the gradients of one backward pass, which are as many as the bytes of the trained parameters; 0 if
-        unknown."""
+        """Bytes of the gradients that one backward pass allocates, which equal the bytes of the trained parameters. Of
+        several passes, the pass with the most bytes counts. 0 if unknown."""
         chosen = self.category == INDEX[Category.GRADIENTS]
         interval = self.phases.at(self.blocks.begin[chosen & self.blocks.known_begin])
         in_backward = self.phases.phase[interval] == Phase.BACKWARD
@@ -133,10 +135,13 @@ class TraceMemory:
         """Returns a dict with the bytes by category that were allocated before the recording. `seen` has the bytes by
         category that were allocated in the recording.
 
-        Parameters have the size of their gradients, or of the weights that were read if that is more, as in inference
-        and with frozen parameters; the optimizer's state is a multiple of the gradients. On a device both are limited
-        by the bytes that the totals show; other bytes are of unknown kind. On the CPU nothing limits them, so that only
-        gradients count."""
+        The size of the parameters is estimated from their gradients. If the weights that operators read are larger, as
+        in inference and with frozen parameters, their size is used. The optimizer's state is a multiple of the
+        gradients.
+
+        On a device, the totals show how many bytes were allocated before the recording. They limit both estimates, and
+        the remaining bytes are BEFORE_RECORDING. On the CPU, no totals limit the estimates, so the parameters are
+        estimated from gradients only."""
         size = self.gradient_bytes if self.on_cpu else max(self.gradient_bytes, weights_read(self.trace))
         parameters = max(size - seen[Category.PARAMETERS], 0)
         state = max((self.state_bytes or 0) - seen[Category.OPTIMIZER], 0)
@@ -149,8 +154,8 @@ class TraceMemory:
 
     @property
     def _unusable(self) -> int:
-        """Free bytes at the time when reserved memory last grew before the peak: no free region was large enough for
-        the request."""
+        """Reserved bytes that were free when the reserved memory last grew before the peak, at most the free bytes at
+        the peak. They were unusable, because no free region was large enough for the request."""
         reserved = self.events.reserved[: self.peak_row + 1]
         grown = np.flatnonzero(np.diff(reserved) > 0) + 1
         if not len(grown):

@@ -1,4 +1,4 @@
-"""The roles of the blocks of a trace: what the program was doing when it allocated and freed them."""
+"""The roles of the blocks of a trace: what the program was doing when it allocated and freed each block."""
 
 import re
 
@@ -37,7 +37,7 @@ def calls_of(trace: Trace, blocks: Blocks, phases: Phases) -> Calls:
     roles = np.array([_ROLES[kind] for kind in Phase], np.int64)
     brief = np.asarray(blocks.end <= _scope_ends(trace, blocks, phases, interval), np.bool_)
     opened = np.where(blocks.known_begin, roles[phases.phase[interval]], Role.UNKNOWN)
-    opened[brief & (opened == Role.LOADING)] = Role.OTHER  # not of the batch
+    opened[brief & (opened == Role.LOADING)] = Role.OTHER  # freed before the forward pass, so not part of the batch
     opened[communicates(trace, blocks)] = Role.COMMUNICATION
     opened[workspaces(trace, blocks)] = Role.WORKSPACE
     closed = np.where(blocks.freed, roles[phases.phase[phases.at(blocks.end)]], Role.UNKNOWN)
@@ -69,10 +69,11 @@ def _allocated_in(trace: Trace, blocks: Blocks, pattern: re.Pattern[str]) -> Boo
 
 
 def _scope_ends(trace: Trace, blocks: Blocks, phases: Phases, interval: Ints) -> Ints:
-    """Returns for each block the time (ns) at which its phase ends. A block that is freed by then is temporary.
-    `interval` has the index of the phase that allocates each block.
+    """Returns for each block the time (ns) at which the phase that allocates the block ends. A block that is freed by
+    then is temporary. `interval` has the index of this phase for each block.
 
-    Without training, a forward pass has no end, and the end of the outermost operator is used."""
+    If the run does not train, the end of a forward pass is unknown. For blocks of forward passes, the result is then
+    the end of the outermost operator that allocates the block."""
     ends = phases.ends[interval]
     if phases.trains:
         return ends
@@ -88,8 +89,9 @@ def _scope_ends(trace: Trace, blocks: Blocks, phases: Phases, interval: Ints) ->
 
 
 def constructed(blocks: Blocks, phases: Phases, category: Ints) -> Bools:
-    """Returns a mask of the blocks that the construction of the model allocates. They are allocated before the first
-    backward pass, are never freed, and have the sizes of gradients. `category` is the category of each block."""
+    """Returns a mask of the blocks that the construction of the model allocates. They are allocated in a PREPARATION
+    phase before the first backward pass, are never freed, and have the sizes of gradients. `category` has the category
+    of each block, as an index into CATEGORIES."""
     backward = phases.starts[phases.phase == Phase.BACKWARD]
     if not len(backward):
         return np.zeros(len(blocks), np.bool_)

@@ -1,7 +1,7 @@
 """Sizes of the weights that layers read, and of the state that the optimizer keeps.
 
-Both come from a recording: the size of the weights from recorded shapes, the state per parameter from the class of the
-optimizer. Each module of a model has its own weights.
+The size of the weights comes from the recorded shapes of operators' inputs. The size of the state per parameter comes
+from the recorded class of the optimizer. Each module of a model is assumed to have its own weights.
 """
 
 import math
@@ -19,7 +19,7 @@ from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
-# Operators of layers, and the inputs that are their weights (torch/nn/functional.py).
+# Operators of layers, and the indices of the inputs that are weights (torch/nn/functional.py).
 _WEIGHTS = {
     "aten::linear": (1, 2), "aten::conv1d": (1, 2), "aten::conv2d": (1, 2), "aten::conv3d": (1, 2),
     "aten::embedding": (0,), "aten::layer_norm": (2, 3), "aten::group_norm": (2, 3), "aten::batch_norm": (1, 2, 3, 4),
@@ -30,7 +30,7 @@ _ITEM_SIZE = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "sign
 def weights_read(trace: Trace) -> int:
     """Returns the bytes of the weights of all modules that ran; 0 if modules or shapes were not recorded.
 
-    A module that runs several times is counted once. Weights that several modules share are counted for each module."""
+    A module that runs several times is counted once. Weights that several modules share are counted once per module."""
     rows = trace.rows(Kind.CPU_OP)
     rows = rows[name_matches(trace.names, trace.events.name[rows], _WEIGHTS.__contains__)]
     module = _modules_around(trace, rows)
@@ -41,8 +41,7 @@ def weights_read(trace: Trace) -> int:
 
 def _modules_around(trace: Trace, rows: Rows) -> Ints:
     """Returns for each event row in `rows` the name of the innermost module around the event, as a row of the trace's
-    names;
-    -1 if no module encloses it."""
+    names; -1 if no module encloses the event."""
     found = np.full(len(rows), -1, np.int64)
     modules = trace.rows(Kind.PYTHON)
     modules = modules[name_matches(trace.names, trace.events.name[modules], lambda name: name.startswith(MODULE))]
@@ -74,8 +73,8 @@ _STEP = re.compile(r"^Optimizer\.step#(\w+)\.step")
 def state_per_parameter(trace: Trace) -> float | None:
     """Returns how many bytes of state the recorded optimizer keeps per byte of parameters; None if unknown.
 
-    Some classes keep more with certain options. An operator in the optimizer's step then shows that the option is
-    used."""
+    Some classes keep more state with certain options. A certain operator in the optimizer's step then shows that such
+    an option is used."""
     name = optimizer_name(trace)
     entry = next((entry for entry in load("optimizers.toml")["optimizer"] if entry["name"] == name), None)
     if entry is None:
@@ -88,7 +87,7 @@ def state_per_parameter(trace: Trace) -> float | None:
 
 def state_of(name: str) -> float | None:
     """Returns how many bytes of state the optimizer class `name` usually keeps per byte of parameters; None if the
-    class is unknown. Upper and lower case do not matter."""
+    class is unknown. Upper and lower case in `name` do not matter."""
     for entry in load("optimizers.toml")["optimizer"]:
         if entry["name"].lower() == name.lower():
             return float(entry.get("usual", entry["state"]))

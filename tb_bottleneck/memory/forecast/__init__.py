@@ -1,1 +1,1 @@
-"""Predicts the peak under other conditions from the blocks of one recording."""
+"""Predicts the peak of the memory under other conditions, from the blocks of one recording."""

@@ -17,15 +17,16 @@ from tb_bottleneck.trace.trace import Trace
 
 Shape = tuple[int, ...]
 DEPTH = 5
-"""Number of nested operators around an allocation that are considered: linear calls addmm, which calls expand, etc."""
+"""Maximum number of nested operators around an allocation that are considered. For example, linear calls addmm, which
+calls expand."""
 _ITEM_SIZES = (4, 2, 8, 1, 16)
 _MAX_DIMENSIONS = 12
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an operator during which a block was allocated. `name` is the operator; `operands` has its inputs,
-    None if they were not recorded."""
+    """One call of an operator during which a block was allocated. `name` is the name of the operator. `operands` has
+    the inputs of the call; None if the inputs were not recorded."""
 
     name: str
     operands: Operands | None
@@ -37,8 +38,8 @@ class Call:
 
     @cached_property
     def product(self) -> tuple[Shape, int] | None:
-        """The shape of the result of a matrix product, and the size of the dimension over which it sums. None if the
-        operator is not a matrix product, or its shapes do not match."""
+        """The shape of the result of a matrix product, and the size of the dimension over which the product sums. None
+        if the operator is not a matrix product, or the shapes of its inputs do not match."""
         matrices = [shape for shape in self.inputs if len(shape) in (2, 3)]
         if self.name not in _PRODUCTS or len(matrices) < 2:
             return None
@@ -49,7 +50,8 @@ class Call:
 
     @cached_property
     def results(self) -> tuple[Shape, ...]:
-        """Shapes that the result of the operator may have, the most likely first."""
+        """Shapes that the result of the operator may have, the most likely first. The shapes of the inputs are among
+        them."""
         stated = [self.product[0]] if self.product is not None else []
         if self.name.startswith(_SIZED) and self.operands is not None and self.operands.concrete:
             sizes = _sizes(self.operands.concrete[0])
@@ -64,7 +66,7 @@ _SIZED = ("aten::empty", "aten::zeros", "aten::ones", "aten::full", "aten::rand"
 def chains_of(trace: Trace, blocks: Blocks) -> Ints:
     """Returns for each block the event rows of the operators that enclose its allocation, innermost first.
 
-    The result has the shape (blocks, DEPTH). It is -1 where fewer operators enclose the allocation."""
+    The result has the shape (blocks, DEPTH). If fewer operators enclose the allocation, the rest of a row is -1."""
     chain = np.full((len(blocks), DEPTH), -1, np.int64)
     own = by_thread(np.arange(len(blocks)), blocks.thread)
     for thread, rows in by_thread(trace.rows(Kind.CPU_OP), trace.events.thread).items():
@@ -82,11 +84,11 @@ def chains_of(trace: Trace, blocks: Blocks) -> Ints:
 
 
 def shape_in(chain: tuple[Call, ...], size: int, rounding: int = 1) -> tuple[Shape, Call] | None:
-    """Returns the shape of a block, and the first call in `chain` that can produce a tensor with this shape and size;
-    None if no call can.
+    """Returns (shape, call): `call` is the first call in `chain` that can produce a tensor with the size `size`, and
+    `shape` is the shape of this tensor. None if no call can produce such a tensor.
 
-    `chain` has the calls around the allocation, innermost first. `size` is the size of the block in bytes, rounded up
-    to a multiple of `rounding`."""
+    `chain` has the calls around the allocation of the block, innermost first. `size` is the size of the block in bytes,
+    rounded up to a multiple of `rounding`."""
     for call in chain:
         for shape in call.results:
             count = math.prod(shape)
@@ -123,7 +125,7 @@ def _tensors(dims: tuple[object, ...]) -> Iterator[Shape]:
 
 @lru_cache(4096)
 def _sizes(text: str) -> Shape | None:
-    """Returns the sizes in `text`, the text of a list such as "[8, 32]"; None if it is not a list of positive
+    """Returns the sizes in `text`, the text of a list such as "[8, 32]"; None if `text` is not a list of positive
     integers."""
     if len(text) > 200 or not text.startswith("["):
         return None

@@ -1,4 +1,5 @@
-"""Predicts the memory peak for another batch size: decides which blocks grow with the samples of a step."""
+"""Decides which blocks grow with the number of samples in a step, for predictions of the peak with another batch
+size."""
 
 import math
 import re
@@ -18,7 +19,7 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Bools, Ints
 
-# Operators that models begin with, and their input that has the samples in its first dimension.
+# Operators that models begin with, and the index of the input that has the samples in its first dimension.
 _FIRST_LAYERS = {
     "aten::conv1d": 0, "aten::conv2d": 0, "aten::conv3d": 0, "aten::embedding": 1, "aten::linear": 0,
 }  # fmt: skip
@@ -46,8 +47,8 @@ _COPIES = re.compile(r"^aten::(?:to|_to_copy|copy_|clone|contiguous|t|transpose|
 _STEP = re.compile(r"^Optimizer\.step#")
 _FIXED_CATEGORIES = (Category.PARAMETERS, Category.GRADIENTS, Category.OPTIMIZER, Category.COMMUNICATION)
 _FIXED_PHASES = (Phase.OPTIMIZER, Phase.ZERO_GRAD)
-# The samples are the first dimension, the second of [time, batch, features], the third of [3, time, batch, features],
-# as multi-head attention keeps its queries, keys and values.
+# The samples may be the first dimension, the second in [time, batch, features], or the third in [3, time, batch,
+# features], the shape in which multi-head attention keeps its queries, keys and values.
 _BATCH_DIMENSIONS = 3
 
 
@@ -70,8 +71,8 @@ class ScalingRules:
         self._calls = Calls(memory.trace)
 
     def scaling(self) -> BatchScaling:
-        """Returns for each block whether it grows with the batch size. Blocks that equal calls allocate are decided
-        only once."""
+        """Returns for each block whether the block grows with the batch size. Only one of several blocks with equal
+        calls around their allocations, equal categories, phases and sizes is examined."""
         memory, blocks = self._memory, self._memory.blocks
         phase = memory.phases.phase[memory.phases.at(blocks.begin)]
         chain = chains_of(memory.trace, blocks)
@@ -98,22 +99,22 @@ class ScalingRules:
             return self._without_shape(size, phase)
         shape, call = found
         if len(shape) == 1 and shape not in self._parameters and shape[0] > _longest(calls):
-            return self._without_shape(size, phase)  # a buffer that a library divides as it likes
+            return self._without_shape(size, phase)  # a buffer whose use only a library knows
         return self._with_shape(shape, call, phase)
 
     def _without_shape(self, size: int, phase: int) -> tuple[bool, bool]:
         """Returns (grows, sure) for a block of `size` bytes whose shape is unknown. `phase` is the Phase of its
         allocation.
 
-        Such a block does not grow if it is allocated in the backward pass and has the size of a parameter (not sure),
-        or if it has less than a byte per sample (sure)."""
+        If the block is allocated in the backward pass and has the size of a parameter, it does not grow (not sure). If
+        it has less than a byte per sample, it does not grow (sure). Otherwise, it grows (not sure)."""
         if phase == Phase.BACKWARD and size in self._parameter_bytes:
             return False, False
         return size >= self._samples, size < self._samples
 
     def _with_shape(self, shape: Shape, call: Call, phase: int) -> tuple[bool, bool]:
         parameter = shape in self._parameters
-        if call.product is not None or _COPIES.match(call.name):  # only these transpose
+        if call.product is not None or _COPIES.match(call.name):  # only these operators may transpose a parameter
             parameter |= shape[::-1] in self._parameters
         batch = self._has_batch(shape)
         if phase == Phase.BACKWARD and call.product is not None and call.product[0] == shape:
@@ -132,8 +133,8 @@ class ScalingRules:
 
     @cached_property
     def _batch_sizes(self) -> set[int]:
-        """Sizes that a dimension with the batch can have: the number of samples, and products of this number and the
-        neighbouring dimensions."""
+        """Sizes that a dimension with the samples can have: the number of samples, and products of this number and the
+        neighbouring dimensions, as in flattened tensors."""
         found = {self._samples}
         trace = self._memory.trace
         for row in np.unique(trace.events.signature[trace.rows(Kind.CPU_OP)], return_index=True)[1].tolist():
@@ -147,7 +148,7 @@ class ScalingRules:
 
     @cached_property
     def _parameters(self) -> set[Shape]:
-        """Shapes of the parameters. They are the shapes of the inputs of operators in the last step of the
+        """Shapes of the parameters: the shapes of the inputs of all operators in the last recorded step of the
         optimizer."""
         trace = self._memory.trace
         events = trace.events

@@ -13,13 +13,15 @@ from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.memory.weights import optimizer_name, state_of
 
 MARGIN = 0.05
-"""Half the relative width of the interval if shapes prove all blocks: the worst errors in tests/MEMORY.md."""
+"""Half the relative width of the interval of a forecast if recorded shapes prove which blocks grow. It covers the worst
+errors in tests/MEMORY.md."""
 CHECKPOINT_MARGIN = 0.1
-"""Half the relative width with checkpointing: what a module keeps besides its result is not recorded."""
+"""Half the relative width that is added for checkpointing, because a recording does not show what a module keeps
+besides its result."""
 RESERVE = 0.05
 """Share of the device's memory that stays free for libraries and fragmentation."""
 MAX_GROWTH = 1024
-"""Largest factor by which a larger batch is advised: other limits come first."""
+"""Largest factor by which a larger batch is advised. Before this factor, limits other than memory are reached."""
 RANKS = 8
 OTHER_OPTIMIZERS = {"AdamW": "SGD", "Adam": "SGD", "SGD": "AdamW"}
 
@@ -44,7 +46,7 @@ class Forecast:
 
 class Forecaster:
     """Predicts the peak under other conditions from one recording. Each method returns None if the recording does not
-    allow the prediction."""
+    allow the prediction. `samples` is the recorded number of samples per step; None if unknown."""
 
     def __init__(self, memory: TraceMemory, samples: int | None) -> None:
         self.memory = memory
@@ -69,18 +71,18 @@ class Forecaster:
         return self._forecast("batch", {"samples": f"{samples:,}"}, low, peak, high)
 
     def unchanged(self) -> Forecast:
-        """Returns the recorded peak as a forecast. It is compared with the capacity of another device."""
+        """Returns the recorded peak as a forecast, for the comparison with the capacity of another device."""
         return self._forecast("device", {}, self._now, self._now, self._now)
 
     def largest_batch(self) -> Forecast | None:
-        """Returns the forecast for the largest batch that fits into the device, among the recorded batch times a power
-        of two; None if twice the batch does not fit."""
+        """Returns the forecast for the largest batch that fits into the device's memory. The batch is the recorded
+        batch times a power of two. None if twice the batch does not fit, or if this is unknown."""
         factor = self.largest_factor(self.memory.account.capacity)
         return self.batch(self.samples * factor) if self.samples is not None and factor > 1 else None
 
     def largest_factor(self, capacity: int | None) -> int:
-        """Returns the largest power of two, up to MAX_GROWTH, by which the batch can grow and still fit into `capacity`
-        bytes; 1 if twice the batch does not fit, or this is unknown."""
+        """Returns the largest power of two, up to MAX_GROWTH, by which the batch can be multiplied so that it still
+        fits into `capacity` bytes; 1 if twice the batch does not fit, or if this is unknown."""
         factor = 1
         while capacity is not None and self.samples is not None and 2 * factor <= MAX_GROWTH:
             forecast = self.batch(self.samples * 2 * factor)
@@ -105,8 +107,8 @@ class Forecaster:
         return None if peaks is None else self._forecast("precision", {}, *peaks)
 
     def optimizer(self, name: str) -> Forecast | None:
-        """Returns the forecast of the peak with the optimizer class `name`, instead of the recorded one; None if the
-        size of the state of one of them is unknown."""
+        """Returns the forecast of the peak with the optimizer class `name` instead of the recorded class. None if the
+        size of the state is unknown for one of the two classes, or if no gradients were recorded."""
         state, now, parameters = state_of(name), self.memory.state_bytes, self.memory.gradient_bytes
         if state is None or now is None or not parameters:
             return None
@@ -115,7 +117,7 @@ class Forecaster:
 
     def sharding(self, ranks: int) -> Forecast | None:
         """Returns the forecast of the peak if optimizer state, gradients and parameters are sharded over `ranks`
-        processes (ZeRO stage 3); None for fewer than two ranks."""
+        processes (ZeRO stage 3); None for fewer than two ranks, or if no gradients were recorded."""
         parameters = self.memory.gradient_bytes
         if ranks < 2 or not parameters:
             return None
@@ -133,8 +135,8 @@ class Forecaster:
         return self._forecast("sharding", {"ranks": str(ranks)}, peak, peak, peak + parameters)
 
     def all(self) -> Iterator[Forecast]:
-        """Yields the forecasts that a report shows, as far as they are possible: another batch size, checkpointing,
-        mixed precision, another optimizer, and sharding."""
+        """Yields the forecasts that a report shows, without those that the recording does not allow: another batch
+        size, checkpointing, mixed precision, another optimizer, and sharding."""
         name = optimizer_name(self.memory.trace)
         batch = self.largest_batch() or (self.batch(2 * self.samples) if self.samples is not None else None)
         other = OTHER_OPTIMIZERS.get(name or "")
@@ -150,8 +152,9 @@ class Forecaster:
     def _forecast(self, change: str, values: dict[str, str], low: float, peak: float, high: float) -> Forecast:
         """Returns the forecast with the key `change` for the peaks `low`, `peak` and `high`, in bytes of tensors.
 
-        Adds margins, the estimated bytes of the account, and reserved but unused memory in proportion to the tensors.
-        `values` fill the placeholders of the forecast's title."""
+        Adds the estimated bytes of the account to all three. Multiplies `peak` and `high` by the ratio of reserved
+        bytes to bytes in tensors, and widens `low` and `high` by MARGIN. `values` fill the placeholders of the
+        forecast's title."""
         account = self.memory.account
         overhead = 1.0 if self.memory.on_cpu else account.overhead
         shift = account.estimated

@@ -1,4 +1,4 @@
-"""Peaks with other lifetimes or sizes of blocks than the recorded ones."""
+"""Computes the peak if the lifetimes or sizes of blocks differ from the recorded ones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ class Lives:
     """Lifetimes of blocks. Lifetime i lasts from the memory event `opened[i]` to the event `closed[i]`, with `size[i]`
     bytes.
 
-    A block may have several lifetimes. `closed` is at least the number of events if a lifetime ends with the
-    recording."""
+    A block may have several lifetimes. An `opened` of -1 is before the first event. A lifetime with `closed[i]` of at
+    least the number of events lasts until the end of the recording."""
 
     opened: Ints
     closed: Ints
@@ -44,11 +44,12 @@ def peak_of(memory: RecordedMemory, lives: Lives, fixed: float = 0.0) -> float:
 
 
 def recomputed(blocks: Blocks, calls: Iterable[tuple[Rows, int]]) -> Lives:
-    """Returns the lifetimes of `blocks` if each of `calls` freed some of its blocks at its end, as with checkpointing.
+    """Returns the lifetimes of `blocks` with checkpointing of `calls`: each call of a module frees some of its blocks
+    at its end, and the backward pass computes these blocks again.
 
-    A call is a pair: the rows of these blocks in `blocks`, and the row of the last memory event in the call. The
-    backward pass computes the blocks again: they exist from the event with which it frees the first of them in the
-    recording, until just after their own recorded free."""
+    A call is a pair: the rows of its freed blocks in `blocks`, and the row of the last memory event in the call. The
+    second lifetime of all blocks of a call begins at the event that frees the first of them in the recording. It ends
+    for each block just after the recorded free of the block."""
     closed = blocks.closed.copy()
     more: list[Ints] = []
     for rows, last in calls:

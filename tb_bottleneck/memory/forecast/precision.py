@@ -1,6 +1,6 @@
 """Predicts the peak of the memory with automatic mixed precision, and with checkpointing of repeated modules.
 
-Activations of checkpointed modules are freed and computed again.
+With checkpointing, activations of a module are freed after the forward pass, and computed again in the backward pass.
 """
 
 import re
@@ -21,8 +21,8 @@ from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Bools, Rows
 
 # Operators whose results stay in 32 bits under autocast, or are added to a 32-bit residual (pytorch docs, torch.amp, op
-# eligibility). The others have 16 bits, follow the type of their input, or are only kept as a 16-bit copy for the next
-# matrix product, as the results of normalisations are.
+# eligibility). The results of other operators have 16 bits or the type of the operator's input, or are kept only as a
+# 16-bit copy for the next matrix product, as the results of normalisations are.
 HIGH = r"(?:embedding|\w*softmax\w*|\w*loss\w*|add_?|sum|mean|norm|exp|log|pow|prod|cumsum|\w*cross_entropy\w*)"
 _HIGH = re.compile(f"^aten::{HIGH}$")
 _SCOPE = (Phase.FORWARD, Phase.BACKWARD)
@@ -68,8 +68,8 @@ _INSTANCE = re.compile(r"^nn\.Module: (.+)_(\d+)$")
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """The effect of checkpointing all instances of one class of modules: `module` is the name of the class, `peak` the
-    new peak in bytes of tensors."""
+    """The effect of checkpointing all instances of one class of modules. `module` is the name of the class, and `peak`
+    is the new peak in bytes of tensors."""
 
     module: str
     peak: float
@@ -78,8 +78,8 @@ class Checkpointed:
 def checkpointed_peak(memory: TraceMemory) -> Checkpointed | None:
     """Returns the class of modules whose checkpointing lowers the peak most; None if no class lowers the peak.
 
-    Only classes with several instances are tried, because a single wrapped module keeps its activations at the peak of
-    its own backward pass.
+    Only classes with several instances are tried. Checkpointing a single module does not help: during its own backward
+    pass, all its activations exist again.
     """
     if not memory.phases.trains:
         return None
@@ -110,10 +110,10 @@ def _repeated(memory: TraceMemory) -> dict[str, Rows]:
 
 
 def _calls(memory: TraceMemory, calls: Rows) -> Iterator[tuple[Rows, int]]:
-    """Yields two values for each call of a module. `calls` has the event rows of these calls.
+    """Yields a pair for each call of a module. `calls` has the event rows of these calls.
 
-    The first value has the rows of the activations that the call keeps, without the last one, its result. The second is
-    the row of the last memory event in the call."""
+    The first value has the rows (in the blocks) of the activations that the call keeps, except the last one, which is
+    the result of the call. The second value is the row of the last memory event in the call."""
     blocks, events = memory.blocks, memory.trace.events
     activations = memory.category == INDEX[Category.ACTIVATIONS]
     firsts = np.searchsorted(blocks.begin, events.start[calls], side="left").tolist()

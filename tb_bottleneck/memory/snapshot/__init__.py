@@ -1,1 +1,1 @@
-"""The memory in allocator snapshots."""
+"""The memory in snapshots of the CUDA allocator."""

@@ -1,8 +1,9 @@
 """Finds the calls of modules in a snapshot, from the stacks of the blocks that they allocate.
 
 A snapshot has neither modules nor the times of calls. But in a stack, the frame of the line that calls a module is
-followed by the frame of the module's `forward`. A new call begins where the line in this `forward` goes back to the
-first line that allocates; a loop within the `forward` goes back only to a later line:
+followed by the frame of the module's `forward`. From one allocation to the next, the line in this `forward` usually
+becomes larger. A new call begins where it goes back to the first line that allocates. A loop within the `forward` goes
+back only to a later line:
 
     model.py:41 forward     for block in self.blocks: hidden = block(hidden)
     model.py:20 forward         normed = self.norm(hidden)         first call
@@ -24,9 +25,9 @@ from tb_bottleneck.sources.snapshot.snapshot_columns import Frame
 from tb_bottleneck.trace.table import Ints, Rows
 
 MAX_CLASSES = 64
-"""Classes of modules that are tried, those with the most blocks: models have about ten."""
+"""Maximum number of classes of modules that are examined: those with the most blocks. Models have about ten classes."""
 _DISPATCH = "torch/nn/modules/module.py"
-"""The frames between a call of a module and its `forward`."""
+"""The file of the frames between the call of a module and the module's `forward`."""
 
 Call = tuple[Rows, int]
 
@@ -34,9 +35,10 @@ Call = tuple[Rows, int]
 class RepeatedModule(Record, frozen=True, eq=False):
     """A class of modules that is called several times in a forward pass.
 
-    `caller` is the line of the program (FILE:LINE) that calls the modules that keep the most bytes. `calls` has a pair
-    for each call: the rows of the blocks that the call keeps, without its last tensor (the result), and the row of its
-    last allocation. `depth` is the number of stack frames around a call."""
+    `caller` is the line of the program (FILE:LINE) that calls modules of the class; of several such lines, the one
+    whose modules keep the most bytes. `calls` has a pair for each call: the rows of the blocks that the call keeps,
+    except the last one, which is the result of the call; and the row of the last allocation of the call in the memory
+    events. `depth` is the number of stack frames around a call."""
 
     caller: str
     depth: int
@@ -73,9 +75,11 @@ def repeated_calls(memory: SnapshotMemory) -> Iterator[RepeatedModule]:
 
 
 def _calling_line(memory: SnapshotMemory, stack: int, key: tuple[str, ...]) -> tuple[str, int]:
-    """Returns the line of the program (FILE:LINE) that calls a module of the class `key`, and the number of frames
-    around the call. If `stack` has several such calls, the outermost counts. The line is the innermost one of the
-    program."""
+    """Returns the line of the program (FILE:LINE) that calls a module of the class `key` in the stack with the number
+    `stack`, and the number of frames around the call.
+
+    If the stack has several such calls, the outermost call counts. If the call is not in a file of the program, the
+    line is that of the innermost frame of the program around the call."""
     path = _path(memory, stack)
     frames = [memory.snapshot.frames[row] for row in path]
     calls = (at for at in range(1, len(path)) if frames[at].function == "forward")
@@ -103,20 +107,21 @@ def _sites(memory: SnapshotMemory, stacks: set[int]) -> dict[tuple[str, ...], di
     A class is a tuple of the file and function of the caller, and the file of `forward`. A calling place is the whole
     path of frames up to the call. `stacks` has the numbers of the stacks to search."""
     found: defaultdict[tuple[str, ...], dict[int, tuple[int, int]]] = defaultdict(dict)
-    numbers: dict[tuple[int, int], int] = {}  # of a path, by the number of the path around it and its last frame
+    numbers: dict[tuple[int, int], int] = {}  # of a path, by the number of its outer part and its last frame
     for stack in stacks:
         path, place = _path(memory, stack), -1
         for row, following in pairwise(path):
             place = numbers.setdefault((place, row), len(numbers))
             caller, callee = memory.snapshot.frames[row], memory.snapshot.frames[following]
             if callee.function == "forward":
-                found[_key(caller, callee)].setdefault(stack, (place, callee.line))  # the outermost, if it calls itself
+                found[_key(caller, callee)].setdefault(stack, (place, callee.line))  # the outermost, if modules nest
     return found
 
 
 def _split(rows: Rows, place: Ints, number: Ints, stack: Ints) -> Iterator[Rows]:
-    """Yields the rows of each call. All arguments have one entry per block: `place` has two columns, the number of the
-    calling place and the line in `forward`; `number` is the number of the forward pass.
+    """Yields the rows of the blocks of each call. All arguments have one entry per block of one class of modules, in
+    the order of allocation: `rows` has the row of the block, `place` the number of the calling place and the line in
+    `forward` (two columns), `number` the number of the forward pass, and `stack` the number of the stack.
 
     If no second call can be seen in a pass, as with a `forward` of one line, a call is the shortest sequence of stacks
     whose repetition gives the pass.

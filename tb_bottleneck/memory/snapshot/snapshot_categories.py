@@ -1,4 +1,5 @@
-"""Categories of blocks that only a snapshot shows: replaced states, and blocks from before the history."""
+"""Categories of blocks that only a snapshot shows: replaced optimizer states, and blocks that were allocated before the
+recorded allocator calls (the history)."""
 
 import numpy as np
 
@@ -7,14 +8,15 @@ from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.trace.table import Ints
 
 _OF_EARLIER = {**ALWAYS, Role.OPTIMIZER: Category.OPTIMIZER, Role.BACKWARD: Category.GRADIENTS}
-"""By the stack that allocated a block that exists at the end."""
+"""A dict: Role of the allocation -> category, for a block from before the history that exists at its end."""
 
 
 def without_replaced(calls: Calls, category: Ints, row: int) -> Ints:
     """Returns a copy of `category` in which optimizer states that were replaced by new ones count as temporaries.
 
-    A hand-written optimizer may allocate new states in each step. At an event `row` within the step, an old state still
-    exists beside the new one."""
+    A hand-written optimizer may allocate new states in each step. If the memory event with the index `row` is within
+    the optimizer's step, an old state still exists beside the new state. Only blocks that exist after this event are
+    changed."""
     blocks = calls.blocks
     states = (category == INDEX[Category.OPTIMIZER]) & blocks.alive(row)
     old = np.flatnonzero(states & blocks.freed & (calls.closed == Role.OPTIMIZER))

@@ -60,8 +60,9 @@ def _kept_gradients(memory: SnapshotMemory) -> MemoryFinding | None:
 
 
 def _largest_tensor(memory: SnapshotMemory) -> MemoryFinding | None:
-    """Returns the finding if one tensor has a large fraction of the bytes at the peak, otherwise None. Temporaries of
-    the optimizer and matrices of attention are left out, because they have findings of their own."""
+    """Returns the finding if one block of activations, temporaries or inputs has a large fraction of the bytes at the
+    peak, otherwise None. Temporaries of the optimizer and matrices of attention are left out, because they have
+    findings of their own."""
     others = ~memory.attention & ~memory.optimizer_temporaries
     tensors = [site for site in memory.sites_of(others) if site.category in _TENSORS]
     largest = max(tensors, key=lambda site: site.largest, default=None)
@@ -71,7 +72,8 @@ def _largest_tensor(memory: SnapshotMemory) -> MemoryFinding | None:
 def out_of_memory(memory: SnapshotMemory) -> MemoryFinding | None:
     """Returns the finding about the last request for memory that failed; None if no recorded request failed.
 
-    The snapshot's entry of a failed request has the size of the request and the free bytes of the device."""
+    The snapshot's entry of a failed request has the size of the request and the free bytes of the device. If the free
+    bytes of the device and the allocator's unused bytes together exceed the request, the cause is fragmentation."""
     entries, events = memory.snapshot.entries, memory.events
     failed = (entries["action"] == ACTIONS.index("oom")) & (entries["device"] == memory.device)
     if not failed.any():

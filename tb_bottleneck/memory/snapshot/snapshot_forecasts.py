@@ -18,18 +18,18 @@ from tb_bottleneck.trace.table import Floats
 CONSIDERABLE = 0.1
 """Minimum share of the peak that is worth a finding or a forecast. A choice."""
 EIGHT_BITS = 0.254
-"""Ratio of the bytes of an 8-bit state to those of a 32-bit state. Each 256 values share a 32-bit scale (arXiv
-2110.02861)."""
+"""Ratio of the bytes of an 8-bit optimizer state to the bytes of a 32-bit state. Each 256 values share a 32-bit scale
+(arXiv 2110.02861)."""
 
 
-# Operators of C++ frames, and functions of Python where only these were recorded.
+# Frames of operators whose results stay in 32 bits: C++ frames, or Python functions if no C++ frames were recorded.
 _STAYS = re.compile(rf"at::_ops::{HIGH}(?:_[A-Za-z]\w*)?::(?:call|redispatch)|torch/nn/functional\.py:{HIGH}$")
 _AUTOCAST = re.compile(r"autocast")
 
 
 def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields forecasts of the peak for changes that concern at least the fraction CONSIDERABLE of its bytes. Yields
-    nothing if the snapshot has no recorded allocator calls."""
+    """Yields forecasts of the peak for changes that concern at least the fraction CONSIDERABLE of the bytes at the
+    peak. Yields nothing if the snapshot has no recorded allocator calls."""
     if memory.peak_row is None:
         return
     account = memory.account
@@ -63,11 +63,11 @@ def _other_batches(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 def _checkpointing(memory: SnapshotMemory) -> Iterator[Forecast]:
     """Yields the forecast of the peak if one class of repeated modules is checkpointed: the class that lowers the peak
-    most. Yields nothing if this saves less than the fraction CONSIDERABLE."""
+    most. Yields nothing if checkpointing saves less than the fraction CONSIDERABLE of the bytes at the peak."""
     blocks, older = memory.blocks, memory.older
     now = peak_of(memory, lives_of(blocks, blocks.size), older)
     peaks = [(peak_of(memory, recomputed(blocks, it.calls), older), it.caller) for it in repeated_calls(memory)]
-    least, caller = min(peaks, key=lambda it: it[0], default=(now, ""))  # of equal ones, the innermost
+    least, caller = min(peaks, key=lambda it: it[0], default=(now, ""))  # of equal peaks, that of the innermost class
     if now - least < CONSIDERABLE * now:
         return
     peak, widest = least * memory.account.overhead, 1 + CHECKPOINT_MARGIN
@@ -77,8 +77,10 @@ def _checkpointing(memory: SnapshotMemory) -> Iterator[Forecast]:
 
 
 def _mixed_precision(memory: SnapshotMemory) -> Iterator[Forecast]:
-    """Yields the forecast of the peak with autocast, unless the run already uses it. A snapshot does not record the
-    types of tensors, so they may have 16 bits although no autocast is seen."""
+    """Yields the forecast of the peak with autocast. Yields nothing if the run already uses autocast, if its weights
+    seem to have 16 bits, or if too few bytes would change.
+
+    A snapshot does not record the types of tensors, so tensors may have 16 bits although nothing shows this."""
     texts = [frame_text(frame) for frame in memory.snapshot.frames]
     if memory.has_16_bits or any(_AUTOCAST.search(text) for text in texts):
         return
@@ -99,7 +101,7 @@ def _forecast(memory: SnapshotMemory, change: str, peak: float, *others: float, 
     """Returns the forecast of `peak` (bytes) with the key `change`. `others` are other possible peaks in bytes if
     `peak` is not certain. `values` fill the placeholders of the forecast's title.
 
-    A change that lowers the peak is not expected to raise it."""
+    If `peak` is not above the recorded peak, the interval does not exceed the recorded peak either."""
     low, high = min((peak, *others)) * (1 - MARGIN), max((peak, *others)) * (1 + MARGIN)
     return Forecast(change, values, peak, low, high if peak > memory.account.peak else min(high, memory.account.peak))
 

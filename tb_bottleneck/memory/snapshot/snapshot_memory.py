@@ -1,7 +1,8 @@
 """The memory of one device in an allocator snapshot: blocks, categories and the state at the peak.
 
-The snapshot has the segments and blocks at its end, and a ring of the last calls. The state at an earlier time is the
-state at the end, minus the effects of the calls after that time.
+A snapshot has the segments (memory that the allocator requested from the driver) and the blocks in them at the end of
+the recording, and a ring buffer of the last allocator calls, the history. The state at an earlier time is the state at
+the end, minus the effects of the calls after that time.
 """
 
 import re
@@ -32,7 +33,7 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows
 _STEP = re.compile(r"^Optimizer\.step#")
 _CALLS = ("alloc", "free_completed")
 _GROWS, _SHRINKS = ("segment_alloc", "segment_map"), ("segment_free", "segment_unmap")
-_ACTIVE = 1  # STATES: everything but inactive
+_ACTIVE = 1  # states with at least this index in STATES are in use: all except inactive
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,8 @@ class SnapshotMemory:
 
     @cached_property
     def _entries(self) -> dict[str, Ints]:
-        """The allocations, frees and changes of segments of this device, in order: a dict from column names to
-        values."""
+        """The entries of the history about allocations, frees and changes of segments of this device, in order: a dict
+        from column names to values."""
         entries = self.snapshot.entries
         kinds = [ACTIONS.index(name) for name in (*_CALLS, *_GROWS, *_SHRINKS)]
         chosen = (entries["device"] == self.device) & np.isin(entries["action"], kinds)
@@ -53,8 +54,8 @@ class SnapshotMemory:
 
     @cached_property
     def _final(self) -> dict[str, Ints]:
-        """The blocks of this device at the end of the recording: a dict from column names to values. `private` is above
-        0 for blocks in the private pools of CUDA graphs."""
+        """The blocks of this device at the end of the recording: a dict from column names to values. The column
+        `private` is above 0 for blocks in the private pools of CUDA graphs."""
         segments, blocks = self.snapshot.segments, self.snapshot.blocks
         mine = segments["device"][blocks["segment"]] == self.device if len(blocks["segment"]) else np.zeros(0, np.bool_)
         found = {name: values[mine] for name, values in blocks.items()}
@@ -62,13 +63,13 @@ class SnapshotMemory:
 
     @cached_property
     def reserved_at_end(self) -> int:
-        """Bytes of all segments, which the allocator has reserved, at the end of the recording."""
+        """Bytes that the allocator has reserved at the end of the recording: the sum of all segments."""
         segments = self.snapshot.segments
         return int(segments["total"][segments["device"] == self.device].sum())
 
     @cached_property
     def _changes(self) -> Ints:
-        """The bytes that each entry adds to the blocks (negative: removes); 0 for entries about segments."""
+        """The bytes that each entry in `_entries` allocates; negative for a free, 0 for entries about segments."""
         action = self._entries["action"]
         rounded = -(-self._entries["size"] // ROUNDING) * ROUNDING
         return np.where(_is(action, "alloc"), rounded, np.where(_is(action, "free_completed"), -rounded, 0))
@@ -87,7 +88,7 @@ class SnapshotMemory:
         calls = size != 0
         zeros = np.zeros(int(calls.sum()), np.int64)
         return MemoryEvents(
-            # In the order of the ring, which is certain: a damaged time must not be before an earlier one.
+            # The order of the history is certain, so a damaged time is replaced if it is before an earlier time.
             time=np.maximum.accumulate(entries["time_us"][calls] * NS_PER_US),
             thread=zeros,
             address=entries["address"][calls],
@@ -125,7 +126,8 @@ class SnapshotMemory:
         role = self.roles[self._call_stacks]
         for kind in (self.events.size > 0, self.events.size < 0):
             chosen = np.append(kind, False)
-            if role[chosen].any():  # stacks were recorded: autograd's thread has none if only frames of Python were
+            # If stacks of Python were recorded, a missing stack is of autograd's own thread, which runs no Python code.
+            if role[chosen].any():
                 role[chosen & (role == Role.UNKNOWN)] = Role.BACKWARD
         opened = np.where(self.blocks.known_begin, role[self.blocks.opened], Role.UNKNOWN)
         return Calls(self.blocks, opened, role[self.blocks.closed], self._update_times(opened))
@@ -136,8 +138,8 @@ class SnapshotMemory:
 
     @cached_property
     def _earlier(self) -> dict[str, Ints]:
-        """Blocks that exist at the end and were allocated before the recorded calls: a dict from column names to
-        values."""
+        """The blocks that exist at the end of the recording and were allocated before the recorded calls: a dict from
+        column names to values."""
         blocks, events = self._final, self.events
         alive = self.blocks.known_begin & ~self.blocks.freed
         recorded = np.unique(events.address[self.blocks.opened[alive]])
@@ -162,11 +164,12 @@ class SnapshotMemory:
         return told if self.peak_row is None else without_replaced(self.calls, told, self.peak_row)
 
     def _update_times(self, opened: Ints) -> Ints:
-        """Returns the times of the optimizer's steps, in ns; empty if none is found. `opened` has the Role of each
-        allocation.
+        """Returns the times of the optimizer's steps, in ns; empty if none is found. `opened` has the Role of the
+        allocation of each block.
 
-        They come from annotations. Without these, a step is the first allocation of the optimizer, or of a forward
-        pass, after each backward pass."""
+        The times come from annotations. Without annotations, they are the times of the first allocation of the
+        optimizer after each backward pass; if the optimizer allocates nothing, of the first allocation of a forward
+        pass."""
         times = [
             it.time_us * NS_PER_US
             for it in self.snapshot.annotations
@@ -186,8 +189,8 @@ class SnapshotMemory:
 
     @cached_property
     def edges(self) -> Ints:
-        """Times in ns that separate the steps: the first and the last allocation or free, and the optimizer's steps
-        between them."""
+        """Times in ns that separate the steps: the first event, the optimizer's steps, and just after the last
+        event."""
         time, updates = self.events.time, self.calls.updates
         if len(time):
             updates = updates[(updates > time[0]) & (updates <= time[-1])]
@@ -195,14 +198,14 @@ class SnapshotMemory:
 
     @property
     def _asked(self) -> Ints:
-        """Requested sizes in bytes of the blocks in `_earlier`, rounded as the allocator rounds. A block that is used
-        again may be larger than the request."""
+        """Requested sizes in bytes of the blocks in `_earlier`, rounded up as the allocator does. They may be smaller
+        than the blocks, because the allocator may reuse a larger block for a request."""
         size, requested = self._earlier["size"], self._earlier["requested"]
         return np.where(requested > 0, np.minimum(-(-requested // ROUNDING) * ROUNDING, size), size)
 
     @cached_property
     def weights(self) -> WeightSets:
-        """The number of parameters of each size, derived from the sizes of the blocks."""
+        """The parameters of the model by size, derived from the sizes of the blocks."""
         blocks, opened = self.blocks, self.calls.opened
         step = np.searchsorted(self.calls.updates, blocks.begin, side="right")
         backward = opened == Role.BACKWARD
@@ -227,7 +230,8 @@ class SnapshotMemory:
 
     @cached_property
     def account(self) -> MemoryAccount:
-        """The memory at the peak, or at the end if no calls were recorded. The categories sum to the reserved bytes."""
+        """The memory at the peak, or at the end of the recording if no allocator calls were recorded. The bytes of the
+        categories sum to the reserved bytes."""
         row = self.peak_row
         sums = np.bincount(self._earlier_category, self._earlier["size"], minlength=len(CATEGORIES)).astype(np.int64)
         in_use = int(self._earlier["size"].sum())
@@ -251,8 +255,8 @@ class SnapshotMemory:
 
     @cached_property
     def unknown_earlier(self) -> EarlierBlocks | None:
-        """A summary of the blocks that exist at the end, were allocated before the history, and have an unknown
-        category; None without such blocks."""
+        """A summary of the blocks that exist at the end, were allocated before the recorded calls, and have an unknown
+        category; None if there are no such blocks."""
         size = self._earlier["size"][self._earlier_category == INDEX[Category.BEFORE_RECORDING]]
         return earlier_blocks(size, bool((self.calls.opened == Role.BACKWARD).any())) if len(size) else None
 
@@ -279,8 +283,8 @@ class SnapshotMemory:
 
     @cached_property
     def older(self) -> int:
-        """Bytes that were allocated before the recorded calls and are not freed in them, so they are in use all the
-        time."""
+        """Bytes that were allocated before the recorded calls and are freed by none of them. They are in use during the
+        whole history."""
         return bytes_before(self.events, self.blocks)
 
     @property
@@ -310,7 +314,7 @@ class SnapshotMemory:
 
     @cached_property
     def places(self) -> SnapshotPlaces:
-        """The decoder from stacks to the places in the program that allocated the blocks."""
+        """Translates stacks into the places in the program that allocated the blocks."""
         return SnapshotPlaces(self.snapshot)
 
     def sites(self) -> list[Site]:
@@ -324,7 +328,7 @@ class SnapshotMemory:
         )
 
     def sites_of(self, chosen: Bools) -> list[Site]:
-        """Returns the places that allocated the blocks in the mask `chosen`, as far as these exist at the peak.
+        """Returns the places that allocated those blocks in the mask `chosen` that exist at the peak.
 
         The place with the most bytes comes first."""
         rows = chosen & self.blocks.alive(-1 if self.peak_row is None else self.peak_row)
@@ -336,8 +340,8 @@ class SnapshotMemory:
         return self.places.sites(self.blocks.size[kept], self.stack[kept], self.category[kept])
 
     def place_keys(self, chosen: Rows) -> Ints:
-        """Returns the keys, for `places`, of the places that allocated the blocks `chosen` (row numbers in
-        `blocks`)."""
+        """Returns the keys of the places that allocated the blocks `chosen` (row numbers in `blocks`). `places`
+        translates the keys."""
         return self.places.keys(self.stack[chosen])
 
 
@@ -356,7 +360,8 @@ def _is(action: Ints, *names: str) -> Bools:
 
 
 def passes_before(opened: Ints, event: Ints) -> Ints:
-    """Returns for each block the number of backward passes that begin before the block. A step may have several passes.
+    """Returns for each block the number of backward passes that begin before the block or with it. A step may have
+    several passes.
 
     `opened` has the Role of the allocation of each block, `event` the index of this allocation in the memory events."""
     rows = np.argsort(event, kind="stable")
@@ -371,7 +376,7 @@ def passes_before(opened: Ints, event: Ints) -> Ints:
 
 def _of_fullest(chosen: Bools, step: Ints, size: Ints) -> Bools:
     """Returns a mask of those blocks in the mask `chosen` that belong to one step: the step whose chosen blocks have
-    the most bytes. `step` has the number of the step of each block, `size` its bytes."""
+    the most bytes. `step` has the number of the step of each block, `size` the bytes of each block."""
     if not chosen.any():
         return chosen
     return np.asarray(chosen & (step == np.bincount(step[chosen], size[chosen]).argmax()), np.bool_)

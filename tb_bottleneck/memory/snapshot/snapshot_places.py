@@ -1,4 +1,4 @@
-"""What the stacks of an allocator snapshot say about its blocks: their roles and places."""
+"""Determines the roles and places of blocks from the stacks of an allocator snapshot."""
 
 import re
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ from tb_bottleneck.sources.snapshot.snapshot_columns import Frame
 from tb_bottleneck.trace.frames import is_user_frame
 from tb_bottleneck.trace.table import Bools, Ints
 
-# In order of precedence, each with a pattern of "file:function" that any frame of the stack may match. Files as in
-# torch 2.13; C++ frames have a function only.
+# The roles of stacks, in order of precedence. A stack has a role if the text "file:function" of any of its frames
+# matches the pattern of the role. Files are those of torch 2.13. C++ frames have only a function.
 _SIGNS = (
     (Role.END_OF_AUTOCAST, re.compile(r"autocast::clear_cache|torch/amp/autocast_mode\.py:__exit__$")),
     (Role.WORKSPACE, re.compile(r"getNewWorkspace|getCUDABlasLtWorkspace|cudnn.*[wW]orkspace")),
@@ -30,7 +30,7 @@ _SIGNS = (
 
 
 def roles_of(snapshot: AllocatorSnapshot) -> Ints:
-    """Returns the role of each stack. Each frame is tested once.
+    """Returns the Role of each stack of the snapshot.
 
     Autograd's engine has a thread of its own, without Python frames. A stack without Python frames therefore belongs to
     the engine, even if its C++ frames have no names, as on Windows.
@@ -64,7 +64,8 @@ _SOFTMAX = re.compile(r"softmax", re.IGNORECASE)
 _SOFTMAX_OPERATOR = re.compile(r"at::_ops::_?softmax(?:_\w+)?::")
 _PRODUCT = re.compile(r"at::_ops::(?:bmm|baddbmm)::")
 NEARBY = 20
-"""Lines between two calls of one attention. A choice: methods of several classes in one file may have one name."""
+"""Maximum number of lines between two calls of the same attention. Needed because methods of several classes in one
+file may have the same name. A choice."""
 _IN_TORCH = re.compile(r"(?:^|[/\\])torch[/\\]")
 _FUSED = re.compile(r"scaled_dot_product_(?:flash|efficient|cudnn|fused)|flash_attn|memory_efficient_attention")
 
@@ -72,8 +73,8 @@ _FUSED = re.compile(r"scaled_dot_product_(?:flash|efficient|cudnn|fused)|flash_a
 def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
     """Returns two masks of the stacks: stacks inside attention that is not fused, and stacks inside its softmax.
 
-    A function is attention if it has this name or, outside of torch, if it calls both batched products and a softmax
-    within NEARBY lines."""
+    A function is attention if the text "attention" or "attn" is in its name or file, or if it is outside of torch and
+    calls both batched matrix products and a softmax within NEARBY lines."""
     texts = [frame_text(frame) for frame in snapshot.frames]
     signs = (_ATTENTION, _SOFTMAX, _FUSED, _PRODUCT, _SOFTMAX_OPERATOR)
     told = [np.array([bool(sign.search(text)) for text in texts], np.bool_) for sign in signs]
@@ -89,7 +90,7 @@ def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
 
 
 def _distance(values: Ints, others: Ints) -> Ints:
-    """Returns for each of `values` the distance to the nearest of `others`, which must not be empty."""
+    """Returns for each of `values` its distance to the nearest number in `others`. `others` must not be empty."""
     ordered = np.unique(others)
     after = np.searchsorted(ordered, values)
     nearest = (ordered[np.clip(after - side, 0, len(ordered) - 1)] for side in (0, 1))
@@ -97,10 +98,8 @@ def _distance(values: Ints, others: Ints) -> Ints:
 
 
 def _calls(snapshot: AllocatorSnapshot) -> tuple[Ints, Ints]:
-    """Returns for each stack a number that identifies its innermost Python function outside of torch, and the line of
-    the call in it.
-
-    Both are -1 if the stack has no such function."""
+    """Returns two values for each stack: a number that identifies the innermost Python function outside of torch, and
+    the line that this function runs. Both are -1 if the stack has no such function."""
     number: dict[tuple[str, str], int] = {}
     of_frame = [
         (number.setdefault((frame.file, frame.function), len(number)), frame.line)
@@ -114,7 +113,7 @@ def _calls(snapshot: AllocatorSnapshot) -> tuple[Ints, Ints]:
 
 
 LAST_PARTS = 2
-"""Parts of a path that has nothing in common with others."""
+"""Number of parts (the last folder and the file) that are kept of a path that shares no folder with other paths."""
 # C++ frames of operators and of autograd's nodes (pytorch torchgen/gen.py: at::_ops; tools/autograd/gen_autograd.py).
 _OPERATOR = re.compile(r"\bat::_ops::(?!empty|resize_|new_empty)(\w+)::(?:call|redispatch)\b")
 _NODE = re.compile(r"\b(\w+Backward\d*)::apply\b")
@@ -134,8 +133,9 @@ class SnapshotPlaces:
         self._short = short_paths(files)
 
     def sites(self, size: Ints, stack: Ints, category: Ints) -> list[Site]:
-        """Returns the blocks grouped by category and place, the group with the most bytes first. The arguments have one
-        entry per block: its `size` in bytes, the number of its `stack`, and its `category`."""
+        """Returns the sites of blocks, grouped by category and place, the site with the most bytes first. The arguments
+        have one entry per block: its size in bytes, the number of its stack, and its category as an index into
+        CATEGORIES."""
         return group_sites(np.column_stack((category, self.keys(stack))), size, self.place)
 
     def keys(self, stack: Ints) -> Ints:
@@ -179,10 +179,11 @@ class SnapshotPlaces:
 
 
 def short_paths(files: Iterable[str]) -> dict[str, str]:
-    """Returns a dict from each path to its text without the folders that all paths share. These are names of users and
-    machines, which say nothing.
+    """Returns a dict: path -> path without the folders that all paths share. The shared folders have names of users and
+    machines, which do not help a reader.
 
-    Windows paths are supported. If there is a single path, or the paths share no folder, each keeps its last folder."""
+    Windows paths are supported. If there is a single path, or the paths share no folder, each path keeps only its last
+    folder."""
     parts = {file: [it for it in file.replace("\\", "/").split("/") if it not in ("", ".")] for file in files}
     for resolved in parts.values():
         while ".." in resolved[1:]:

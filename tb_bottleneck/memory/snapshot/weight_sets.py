@@ -1,18 +1,20 @@
 """Derives the sizes of a training's parameters, and the categories of blocks from before a history, from recurring
 sizes.
 
-A history shows only what is allocated in it. Parameters are older, and so are gradients that are kept and the state of
-the optimizer. All of these blocks have the sizes of the parameters: one block for each parameter, one more if gradients
-are kept, and one more for each state of the optimizer (SGD with momentum 1, Adam 2). So it is enough to know how many
-parameters of each size there are:
+A history (the recorded allocator calls of a snapshot) shows the allocation only of blocks that are allocated in it.
+Parameters are older. Gradients that are kept and the state of the optimizer are older, too. All these blocks have the
+sizes of the parameters: there is one block for each parameter, one more if gradients are kept, and one more for each
+state of the optimizer (SGD with momentum has 1 state per parameter, Adam 2). It is therefore enough to know how many
+parameters of each size there are. A set is a group of blocks with one block per parameter. The number of parameters of
+a size comes from the first of these that is possible:
 
-- gradients that the history allocates and an update reads are one set, which has one block per parameter;
-- states that the optimizer allocates anew in each step are one set or several;
-- otherwise, a backward pass allocates one block of the size of each gradient, and the number of older blocks of that
-  size is a multiple.
+- Gradients that the history allocates and an update reads are one set.
+- States that the optimizer allocates anew in each step are one set or several sets.
+- A backward pass allocates one block of the size of each gradient. The number of older blocks of that size is a
+  multiple of the number of these blocks.
 
-Weights and states of other types than the parameters have sizes in a fixed ratio to theirs: a 32-bit copy of 16-bit
-parameters, 8-bit states.
+Copies of weights, and states, may have another type than the parameters, for example 32-bit copies of 16-bit parameters
+or 8-bit states. The ratio of their sizes to the sizes of the parameters is fixed (COPIES).
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,29 +27,32 @@ from tb_bottleneck.memory.categories import INDEX, WORKSPACE_BYTES, Category
 from tb_bottleneck.trace.table import Bools, Ints
 
 MOST_STATES = 3
-"""States of an optimizer per parameter: three in Adam with amsgrad (torch/optim/adam.py)."""
+"""Maximum number of states of an optimizer per parameter: three in Adam with amsgrad (torch/optim/adam.py)."""
 AGREES = 0.6
-"""Share of the bytes whose sizes recur equally often, from which on this is no chance. A choice."""
+"""Share of the bytes whose sizes must occur the same number of times per parameter, so that this is no chance. A
+choice."""
 SEEN = 0.3
-"""Share of the bytes from before a history whose sizes must show how often they recur: blocks of other kinds may have
-the size of a parameter by chance. A choice."""
+"""Share of the bytes from before a history whose sizes must show this number of times, because blocks of other kinds
+may have the size of a parameter by chance. A choice."""
 COMPLETE = 0.25
-"""Gradients with a smaller part of one state's bytes are not all gradients: the others are kept. A choice."""
+"""If the gradients in a history have less than this share of the bytes of one state, they are not all gradients: the
+others are kept. A choice."""
 MOST_WORKSPACES = 4
-"""Two libraries, each on two streams, a choice. More blocks of this size are weights: a matrix of 4,096 x 4,096 numbers
-of 16 bits has the size of a workspace on Hopper."""
+"""Maximum number of workspaces: two libraries, each on two streams. A choice. If there are more blocks of the size of a
+workspace, they are weights: a matrix of 4,096 x 4,096 numbers of 16 bits has the size of a workspace on Hopper."""
 LARGER = 2.0
 COPIES = ((LARGER, 3), (4.0, 3), (0.5, 3), (0.25, 2))
-"""Size of a copy / size of a parameter, and how many of them: weights and states in 32 bits beside parameters in 16 or
-8, states in 16 bits, states in 8 bits."""
+"""Pairs: size of a copy / size of a parameter, and maximum number of such copies per parameter. The pairs are for
+weights and states in 32 bits beside parameters in 16 bits, the same beside parameters in 8 bits, states in 16 bits, and
+states in 8 bits."""
 
 Counts = Mapping[int, int]
 """Number of blocks by their size in bytes."""
 
 
 class WeightSets(Record, frozen=True, eq=False):
-    """The parameters of a model by size. `parameters` maps sizes in bytes to the number of parameters with this size.
-    `gradients_kept` is True if the gradients of the parameters were allocated before the history."""
+    """The parameters of a model by size. `parameters` has the number of parameters by their size in bytes.
+    `gradients_kept` is True if the gradients of the parameters were allocated before the history, and are kept."""
 
     parameters: Counts
     gradients_kept: bool
@@ -61,9 +66,10 @@ class WeightSets(Record, frozen=True, eq=False):
 def weight_sets(earlier: Ints, gradients: Ints, states: Ints, backward: Iterable[Ints]) -> WeightSets:
     """Returns the parameters by size, derived from the sizes of blocks. All arguments are sizes in bytes.
 
-    `earlier` are the blocks that are older than the history and exist at its end. `gradients` are the gradients of one
-    step, `states` the blocks that the optimizer allocated and keeps. `backward` yields the blocks that backward passes
-    allocated: first those of one step, then those of one pass, because a step may have several passes.
+    `earlier` has the blocks that are older than the history and exist at its end, `gradients` the gradients of one
+    step, and `states` the blocks that the optimizer allocated and keeps. `backward` yields the blocks that backward
+    passes allocated: first those of one step, then those of one pass, because a step may have several passes. The
+    result has no parameters if their sizes cannot be derived.
     """
     before, new = _counts(earlier), _counts(states)
     state_sets = _states_of(new, before)
@@ -82,10 +88,11 @@ def weight_sets(earlier: Ints, gradients: Ints, states: Ints, backward: Iterable
 
 
 def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: Ints) -> Ints:
-    """Returns a copy of `category` in which the blocks of the mask `unknown` have the category that their size
-    indicates.
+    """Returns a copy of `category` in which the blocks in the mask `unknown` have the categories that their sizes
+    indicate.
 
-    All blocks are from before the recorded history. `size` is in bytes."""
+    All blocks are from before the history. `size` has the size of each block in bytes, `category` its category as an
+    index into CATEGORIES, and `sets` the parameters by size."""
     told = category.copy()
     kinds = [Category.PARAMETERS, *([Category.GRADIENTS] if sets.gradients_kept else [])]
     kinds += [Category.OPTIMIZER] * MOST_STATES
@@ -107,14 +114,14 @@ def categories_by_size(size: Ints, unknown: Bools, sets: WeightSets, category: I
 
 
 def has_larger_copies(size: Ints, sets: WeightSets) -> bool:
-    """Returns True if blocks with the sizes `size` (bytes) include copies or states of the parameters in `sets` with
-    twice the parameters' size."""
+    """Returns True if blocks with the sizes `size` (bytes) include copies or states of the parameters in `sets` that
+    are twice as large as the parameters."""
     return _are_there(_copies(sets, LARGER), _counts(size), LARGER * sets.bytes)
 
 
 def _copies(sets: WeightSets, factor: float) -> Counts:
-    """Returns a dict: size in bytes -> number of blocks, if all parameters were copied to a type that is `factor` times
-    as large. Sizes that parameters have, too, are left out."""
+    """Returns a dict: size in bytes -> number of blocks that there would be if all parameters in `sets` were copied to
+    a type that is `factor` times as large. Sizes that are also sizes of parameters are left out."""
     told: dict[int, int] = {}
     for each, count in sets.parameters.items():
         copy = -(-int(each * factor) // ROUNDING) * ROUNDING
@@ -124,10 +131,10 @@ def _copies(sets: WeightSets, factor: float) -> Counts:
 
 
 def _are_there(copies: Counts, found: Counts, all_bytes: float) -> bool:
-    """Returns True if most of the blocks in `copies` are in `found`. Both map sizes in bytes to numbers of blocks.
+    """Returns True if most of the blocks in `copies` are in `found`. Both have the number of blocks by size in bytes.
 
-    The sizes with enough blocks in `found` must have at least the fraction AGREES of the bytes of `copies`, and the
-    fraction SEEN of `all_bytes`."""
+    A size counts if `found` has at least as many blocks of this size as `copies`. The sizes that count must have at
+    least the fraction AGREES of the bytes of `copies`, and at least the fraction SEEN of `all_bytes`."""
     complete = sum(copy * count for copy, count in copies.items() if found.get(copy, 0) >= count)
     asked = sum(copy * count for copy, count in copies.items())
     return complete >= AGREES * asked and complete >= SEEN * all_bytes > 0
@@ -140,10 +147,11 @@ def _counts(size: Ints) -> dict[int, int]:
 
 def _states_of(states: Counts, before: Counts) -> int:
     """Returns how many states the optimizer keeps for each parameter. `states` are the blocks that the optimizer
-    allocated, `before` those from before the history; both map sizes in bytes to numbers of blocks.
+    allocated, `before` the blocks from before the history; both have the number of blocks by size in bytes.
 
-    If parameters and their gradients are both in `before`, there are two blocks of each size, which shows the number.
-    Otherwise, it is 2 (as with Adam) if most numbers in `states` are even, else 1."""
+    If `before` has both the parameters and their gradients, it has two blocks for each parameter. The numbers of blocks
+    in `states` and `before` then give the result. Otherwise, the result is 2 (as with Adam) if most numbers in `states`
+    are even, else 1."""
     votes = {
         sets: sum(size * count for size, count in states.items() if count * 2 == sets * before.get(size, 0))
         for sets in range(1, MOST_STATES + 1)
@@ -157,10 +165,11 @@ def _states_of(states: Counts, before: Counts) -> int:
 
 
 def _sets_of(before: Counts, passed: Counts) -> int | None:
-    """Returns how many blocks in `before` there are for each block in `passed` of the same size; None if sizes
-    disagree.
+    """Returns how many blocks in `before` there are for each block in `passed` of the same size; None if different
+    sizes give different results.
 
-    Both map sizes in bytes to numbers of blocks: from before the history, and of one backward pass."""
+    `before` has the blocks from before the history, `passed` those of one backward pass; both have the number of blocks
+    by size in bytes."""
     votes: dict[int, int] = {}
     for size, count in passed.items():
         sets, rest = divmod(before.get(size, 0), count)
