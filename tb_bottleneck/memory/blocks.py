@@ -74,8 +74,8 @@ def blocks_of(events: MemoryEvents) -> Blocks:
 def peak_row(reserved: Ints, in_use: Ints) -> int:
     """Returns the index of the memory event at the peak. `reserved` and `in_use` are bytes after each event.
 
-    The peak has the most reserved bytes and, among equal events, the most bytes in use. Of equal peaks, the last
-    counts."""
+    The peak has the most reserved bytes and, among events with equally many, the most bytes in use. If these are equal,
+    too, the last event counts."""
     most_reserved = np.flatnonzero(reserved == reserved.max())
     most = in_use[most_reserved].max()
     return int(most_reserved[np.flatnonzero(in_use[most_reserved] == most)[-1]])

@@ -11,7 +11,11 @@ from tb_bottleneck.trace.table import Ints
 
 class Category(str, Enum):
     """What memory is used for, in the order in which a MemoryAccount lists it. The values are those of the report's
-    `memory.parts`."""
+    `memory.parts`.
+
+    KEPT are caches that grow in each pass, such as keys and values. GRAPHS are private pools of CUDA graphs.
+    FRAGMENTATION is free memory that the allocator could not use, and CACHE is the allocator's other free memory.
+    OUTSIDE_TORCH is memory that the driver counts, but torch's allocator does not."""
 
     PARAMETERS = "parameters"
     GRADIENTS = "gradients"

@@ -120,7 +120,7 @@ def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 
 def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | None:
     """Returns the finding if the largest block of `site` has more than the fraction ONE_TENSOR of the bytes at the
-    peak, otherwise None. A site is the place in the program that allocated the block."""
+    peak, otherwise None. A site has the blocks that one place in the program allocated."""
     share = site.largest / max(account.peak, 1)
     if share <= ONE_TENSOR:
         return None
@@ -130,8 +130,8 @@ def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | Non
 
 
 def fragmentation(account: MemoryAccount) -> MemoryFinding | None:
-    """Returns the finding if more than the fraction FRAGMENTED of the bytes at the peak was free when the allocator
-    requested more memory from the driver; otherwise None."""
+    """Returns the finding if the category FRAGMENTATION has more than the fraction FRAGMENTED of the bytes at the peak,
+    otherwise None."""
     if account.share(Category.FRAGMENTATION) <= FRAGMENTED:
         return None
     size = account.bytes_of[Category.FRAGMENTATION]

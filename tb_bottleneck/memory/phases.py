@@ -67,8 +67,8 @@ class Phases:
 
 
 def find_phases(trace: Trace) -> Phases:
-    """Returns the phases of a recording. Time outside of loading, backward passes and the optimizer is FORWARD at
-    first, and is then divided into FORWARD, PREPARATION and OTHER."""
+    """Returns the phases of a recording. Time outside of loading, backward passes, the optimizer and zero_grad is
+    FORWARD at first, and is then divided into FORWARD, PREPARATION and OTHER."""
     spans = {
         Phase.LOADING: _spans_named(trace, _LOADING),
         Phase.BACKWARD: _backward(trace),

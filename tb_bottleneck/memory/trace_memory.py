@@ -66,7 +66,8 @@ class TraceMemory:
         return TracePlaces(self.trace, self.blocks)
 
     def place_keys(self, chosen: Rows) -> Ints:
-        """Returns for each block in `chosen` (row numbers) the key of the place that allocated it, for `places`."""
+        """Returns for each block in `chosen` (row numbers) the key of the place that allocated the block. `places`
+        translates the keys."""
         return self.places.keys(chosen)
 
     @cached_property

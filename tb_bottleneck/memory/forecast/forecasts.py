@@ -56,7 +56,8 @@ class Forecaster:
         self._scaling: BatchScaling | None = None
 
     def batch(self, samples: int) -> Forecast | None:
-        """Returns the forecast of the peak for `samples` samples per step; None if the recorded number is unknown."""
+        """Returns the forecast of the peak for `samples` samples per step; None if `samples` is below 1, or if the
+        recorded number of samples is unknown."""
         if self.samples is None or samples < 1:
             return None
         factor = samples / self.samples
@@ -93,7 +94,7 @@ class Forecaster:
 
     def checkpointing(self) -> Forecast | None:
         """Returns the forecast of the peak if all modules of one repeated class are checkpointed. The class is the one
-        that lowers the peak most. None if no class lowers it."""
+        that lowers the peak most. None if no class lowers the peak."""
         found = checkpointed_peak(self.memory)
         if found is None:
             return None

@@ -48,8 +48,8 @@ def recomputed(blocks: Blocks, calls: Iterable[tuple[Rows, int]]) -> Lives:
     at its end, and the backward pass computes these blocks again.
 
     A call is a pair: the rows of its freed blocks in `blocks`, and the row of the last memory event in the call. The
-    second lifetime of all blocks of a call begins at the event that frees the first of them in the recording. It ends
-    for each block just after the recorded free of the block."""
+    second lifetime of all blocks of a call begins at the event that frees the first of them in the recording. The
+    second lifetime of a block ends just after the recorded free of the block."""
     closed = blocks.closed.copy()
     more: list[Ints] = []
     for rows, last in calls:

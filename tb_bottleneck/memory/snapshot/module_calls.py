@@ -2,8 +2,8 @@
 
 A snapshot has neither modules nor the times of calls. But in a stack, the frame of the line that calls a module is
 followed by the frame of the module's `forward`. From one allocation to the next, the line in this `forward` usually
-becomes larger. A new call begins where it goes back to the first line that allocates. A loop within the `forward` goes
-back only to a later line:
+becomes larger. A new call begins where the line goes back to the first line that allocates. A loop within the `forward`
+goes back only to a later line:
 
     model.py:41 forward     for block in self.blocks: hidden = block(hidden)
     model.py:20 forward         normed = self.norm(hidden)         first call
@@ -114,7 +114,7 @@ def _sites(memory: SnapshotMemory, stacks: set[int]) -> dict[tuple[str, ...], di
             place = numbers.setdefault((place, row), len(numbers))
             caller, callee = memory.snapshot.frames[row], memory.snapshot.frames[following]
             if callee.function == "forward":
-                found[_key(caller, callee)].setdefault(stack, (place, callee.line))  # the outermost, if modules nest
+                found[_key(caller, callee)].setdefault(stack, (place, callee.line))  # the outermost, if nested
     return found
 
 

@@ -73,8 +73,8 @@ _FUSED = re.compile(r"scaled_dot_product_(?:flash|efficient|cudnn|fused)|flash_a
 def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
     """Returns two masks of the stacks: stacks inside attention that is not fused, and stacks inside its softmax.
 
-    A function is attention if the text "attention" or "attn" is in its name or file, or if it is outside of torch and
-    calls both batched matrix products and a softmax within NEARBY lines."""
+    A function is attention if the text "attention" or "attn" is in its name or in the path of its file, or if it is
+    outside of torch and calls both batched matrix products and a softmax within NEARBY lines."""
     texts = [frame_text(frame) for frame in snapshot.frames]
     signs = (_ATTENTION, _SOFTMAX, _FUSED, _PRODUCT, _SOFTMAX_OPERATOR)
     told = [np.array([bool(sign.search(text)) for text in texts], np.bool_) for sign in signs]

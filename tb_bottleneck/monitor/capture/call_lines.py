@@ -8,7 +8,7 @@ of events of a finished profile (`_KinetoProfile.profiler.kineto_results.experim
                             "first": start of the first call in ns since 1970,
                             "files": {file as in the trace's frames: [size in bytes, time of change in ns since 1970]},
                             "samples": [[file, first line of the function, function, line, number of samples]],
-                            "starts": base64 of zlib of N uint64: ns from the start of the call before to this start,
+                            "starts": base64 of zlib of N uint64: ns since the start of the previous call (first: 0),
                             "lines": base64 of zlib of N uint32: line of each call}
 
 Numbers are little endian, and calls are sorted by start. A reader finds the line of a Python event by the start of the

@@ -23,8 +23,8 @@ because each recorded event costs memory, and time at the end of a profile."""
 
 
 def profiler_costs() -> dict[str, float]:
-    """Returns the fact `profiler_costs`: the factor by which a profiler with stacks slows bytecode, and the ns that a
-    profiler adds to a call of Python, a call of C and an operator.
+    """Returns the fact `profiler_costs`: the factor by which a profiler with stacks slows bytecode, the ns that it adds
+    to a call of Python, a call of C and an operator, and the ns that a profiler without stacks adds to an operator.
 
     The measurement takes about 10 ms, once per process, before the first trace. Each kind of work is timed without a
     profiler, in a small profile with stacks, and in one without stacks; the shortest of a few rounds counts. The trace

@@ -82,8 +82,8 @@ Facts = Mapping[str, object]
 class LoaderFacts:
     """Collects facts about each DataLoader once. All methods except `facts` are for the training thread.
 
-    The loaders may include loaders of other loops: an evaluation loop without `no_grad` iterates over its loader just
-    as the training does. Only the StepClock knows which iterators are trained on (`facts`)."""
+    The loaders may include loaders that are not trained on: an evaluation loop without `no_grad` iterates over its
+    loader just as the training does. The StepClock knows which iterators are trained on; `facts` gets their ids."""
 
     def __init__(self) -> None:
         self.fetched_ahead = 0

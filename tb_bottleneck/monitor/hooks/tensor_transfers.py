@@ -2,8 +2,8 @@
 
 Copies and waits inside C++ are not visible, so the time and the count are lower bounds. According to torch 2.13's
 documentation, these calls wait: a copy without `non_blocking`, reading a value (`item`, `tolist`, `bool`, `float`,
-`int`), `nonzero`, and each `synchronize`. Only calls on torch.Tensor and torch.nn.Parameter count: attribute access on
-an instance of a subclass may run user code.
+`int`), `nonzero`, and each `synchronize`. Methods of tensors count only for the types torch.Tensor and
+torch.nn.Parameter, because attribute access on an instance of a subclass may run user code.
 """
 
 import functools

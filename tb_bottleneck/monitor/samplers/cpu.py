@@ -57,7 +57,7 @@ class Cores:
 
 
 class UsableCores:
-    """Reads the number of cores that this process may use. Its quota may change while the process runs."""
+    """Reads the number of cores that this process may use. The CPU quota may change while the process runs."""
 
     every_s = 60.0
 

@@ -15,7 +15,8 @@ RETRY_S = 60.0
 REFRESH_GPUS_S = 30.0
 """Interval in s between updates of the list of this process's GPUs. The process may start to use another GPU."""
 RESULTS_BEFORE_MISSING = 3
-"""Results without a signal before it counts as missing. The first result of a query for a rate is always empty."""
+"""Number of results without a signal after which the signal counts as missing. The first result of a query for a rate
+is always empty."""
 # A query may run early by this share of its interval, because the monitor's thread never wakes exactly on time.
 _EARLY = 0.1
 

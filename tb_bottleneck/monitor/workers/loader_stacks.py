@@ -82,8 +82,8 @@ class LoaderStacks:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _sampled_share(self) -> float:
-        """Returns the fraction (0 to 1) of the workers' time whose samples were read. It is below 1, because running
-        workers have not yet written the samples of the last seconds.
+        """Returns the fraction (0 to 1) of the workers' time whose samples were read. The fraction is below 1 while
+        workers run, because they have not yet written the samples of the last seconds.
 
         Returns 1 if /proc does not show which workers run."""
         now, sampled, lived = time.perf_counter_ns(), 0, 0

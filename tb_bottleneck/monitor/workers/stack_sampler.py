@@ -70,7 +70,7 @@ MAX_STACKS, MAX_FRAMES, MAX_NAME = 100, 24, 120
 MAX_FILES = 4_096
 """Maximum number of unread files. If there are more, nobody reads them, and the sampling ends."""
 LONGEST_NS = 1_000_000_000
-"""Limit in ns of the time that one sample counts. A longer time since the sample before means that the process was
+"""Limit in ns of the time that one sample counts. A longer time since the previous sample means that the process was
 stopped."""
 
 WAITS = "<waits for storage>"
