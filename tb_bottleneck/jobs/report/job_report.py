@@ -40,6 +40,10 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 SEVERITIES = ((0.2, "critical"), (0.1, "warning"), (0.0, "info"))
 """Smallest cost share of a cause for each severity, as for the findings of one rank."""
 
+TAKES_CORES = ("exposed_collectives", "synced_portions")
+"""Causes whose fix frees cores in a job on CPUs: threads of the backend exchange the data, and the calls of collectives
+are host work of the ranks. This is not simulated. On two cores, two ranks with 122 all-reduces per step became 5.6 times
+as fast, where 1.1 was simulated."""
 EXACT_REPLAY = 0.01
 _OWN_REGIMES = {Own.DEVICE: Regime.COMPUTE, Own.INPUT: Regime.INPUT, Own.INTERRUPTION: Regime.INTERRUPTION}
 _log = logging.getLogger(__name__)
@@ -228,7 +232,7 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
         fix=pb.Fix(summary=text.summary, code=text.code, confirm=text.confirm, documentation=guide_of(candidate.cause)),
         host=candidate.host + 1,
     )
-    if candidate.cause == "synced_portions" and not any(one.facts.device for one in context.job.summaries):
+    if candidate.cause in TAKES_CORES and not any(one.facts.device for one in context.job.summaries):
         row.speedup.unless = word("cores_become_free").substitute()
     row.fix.action = action_of(row)
     return row

@@ -33,10 +33,13 @@ def test_one_exchange_in_the_place_of_four_is_simulated(seed, overlap):
 
 
 @pytest.mark.parametrize(("device", "more"), [("NVIDIA H100", ""), ("", "more if the fix also frees CPU cores")])
-def test_on_a_cpu_the_exchange_also_takes_cores(device, more):
-    summaries = [replace(each, facts=replace(each.facts, device=device)) for each in simulated(faults=SYNCED)]
+@pytest.mark.parametrize(
+    ("faults", "cause"), [(SYNCED, "synced_portions"), (Faults(wire=4, overlap=False), "exposed_collectives")]
+)
+def test_on_a_cpu_the_exchange_also_takes_cores(device, more, faults, cause):
+    summaries = [replace(each, facts=replace(each.facts, device=device)) for each in simulated(faults=faults)]
     (job,) = jobs_of([report_of(each) for each in summaries], summaries)
-    assert job.culprits[0].cause == "synced_portions"
+    assert job.culprits[0].cause == cause
     assert job.verdict.action.endswith(more or ")")
     read = without_texts(job)
     with_texts(read)
