@@ -42,8 +42,9 @@ SEVERITIES = ((0.2, "critical"), (0.1, "warning"), (0.0, "info"))
 
 TAKES_CORES = ("exposed_collectives", "synced_portions")
 """Causes whose fix frees cores in a job on CPUs: threads of the backend exchange the data, and the calls of collectives
-are host work of the ranks. This is not simulated. On two cores, two ranks with 122 all-reduces per step became 5.6 times
+are host work of the ranks. This is not simulated. Two ranks on two cores with 122 all-reduces per step became 5.6 times
 as fast, where 1.1 was simulated."""
+
 EXACT_REPLAY = 0.01
 _OWN_REGIMES = {Own.DEVICE: Regime.COMPUTE, Own.INPUT: Regime.INPUT, Own.INTERRUPTION: Regime.INTERRUPTION}
 _log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.attribution.telemetry.window_signals import INTERRUPTIONS, OFF_CADENCE
 from tb_bottleneck.base.arrays import percentile
-from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.telemetry.input_pipeline import configured_workers
 from tb_bottleneck.measures.telemetry.step_phases import STEADY
@@ -72,6 +72,30 @@ def _steps_with(recording: TelemetryRecording, column: str) -> Measure | Missing
     usual = float(np.median(alone if len(alone) else longest))
     steps = np.where(count == 1, longest > 0, np.minimum(mean * count / usual, count) if usual > 0 else 0)
     return Measure(float(steps.sum() / count.sum()), "share", "", int(count.sum()), EVIDENCE_SOURCE)
+
+
+NEARLY_ALL, MIN_LONG_STEPS = 0.9, 5
+"""An interruption explains the long steps if it is in this share of at least this number of long steps, and if this
+share of the steps with the interruption is long. Both are choices."""
+
+
+def interruption_of_long_steps(recording: TelemetryRecording) -> Measure | Missing:
+    """The kind of interruption that is in nearly all long steps and in nearly no other step, as text: its step column.
+
+    What makes these steps long belongs to the interruption, although the monitor did not time it: for example, the
+    monitor times `torch.save`, but not a copy of the file to a slow disk. Rows of several steps are left out.
+    """
+    windows = recording.windows
+    alone = windows.counts_of_steps == 1
+    long = np.isin(windows.highest("wall")[0], recording.excess.number) & alone
+    if long.sum() < MIN_LONG_STEPS:
+        return Missing(f"fewer than {MIN_LONG_STEPS} long steps were recorded one by one")
+    for column in INTERRUPTIONS:
+        interrupted = (np.nan_to_num(windows.highest(column)[1]) > 0) & alone
+        both = int((long & interrupted).sum())
+        if both >= NEARLY_ALL * max(long.sum(), interrupted.sum()):
+            return text_measure(column, both)
+    return Missing("no kind of interruption is in the long steps only")
 
 
 BEYOND_ROUNDS = 1.5

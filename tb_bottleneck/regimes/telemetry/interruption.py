@@ -12,7 +12,7 @@ Source: regimes/interruption.py; three times the median is the limit for outlier
 minimum for a confident verdict (diagnostics/step_time/policy.py).
 """
 
-from tb_bottleneck.base.measure import Missing, known_value
+from tb_bottleneck.base.measure import Measure, Missing, known_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
@@ -21,6 +21,7 @@ from tb_bottleneck.measures.telemetry.interruptions import (
     checkpoint_time,
     collection_time,
     evaluation_time,
+    interruption_of_long_steps,
     logging_time,
     recorded_interruptions,
     steps_with_checkpoint,
@@ -65,6 +66,9 @@ _KINDS: dict[str, tuple[_Function, tuple[_Function, ...]]] = {
 }
 """By cause whose time the monitor records: the measure of the largest share of time that a fix saves, and the measures
 of the evidence. The first measure of the evidence is the cause's time per step."""
+
+_COLUMNS = {"checkpointing": "checkpoint"} | {name: name for name in ("logging", "garbage_collection", "evaluation")}
+"""A dict: cause -> the step column with its time."""
 
 _RECOMPILATION = (recompiling_time, recompilations_seen, step_time)
 
@@ -112,20 +116,24 @@ def _recompilation(share: float, evidence: tuple[_Function, ...]) -> Cause[Telem
 
 def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
     """Returns a cause for each recorded kind of interruption that costs at least MIN_KIND, and the cause
-    `periodic_pauses` for a large rest. `share` is the regime's share of the window."""
+    `periodic_pauses` for a large rest. If one kind is in the long steps only, it gets the rest. `share` is the regime's
+    share of the window."""
     wall, named = measures.value(step_time, 1.0), measures.value(recorded_interruptions, 0.0)
+    again = min(measures.value(recompiling_time, 0.0) / wall, share - named)
+    again = again if again >= MIN_KIND else 0.0
+    rest, owner = share - named - again, measures(interruption_of_long_steps)
     causes = []
     for name, (most, evidence) in _KINDS.items():
-        cost = min(measures.value(evidence[0], 0.0) / wall, share)
+        owns_rest = isinstance(owner, Measure) and owner.text == _COLUMNS[name]
+        cost = min(measures.value(evidence[0], 0.0) / wall + (rest if owns_rest else 0.0), share)
+        shown = (*evidence, long_step_excess, step_time) if owns_rest else (*evidence, step_time)
         if cost >= MIN_KIND:
-            causes.append(Cause(name, cost, (*evidence, step_time), most=known_value(measures(most))))
-    again = min(measures.value(recompiling_time, 0.0) / wall, share - named)
-    if again >= MIN_KIND:
+            causes.append(Cause(name, cost, shown, most=known_value(measures(most))))
+    if again:
         causes.append(_recompilation(again, _RECOMPILATION))
-        named += again
-    if share - named >= FIRES_AT or not causes:
+    if (rest >= FIRES_AT and isinstance(owner, Missing)) or not causes:
         seen = (long_steps, long_step_excess, long_step_period, step_time, recompilations_seen)
-        causes.append(Cause("periodic_pauses", share - named, seen))
+        causes.append(Cause("periodic_pauses", rest, seen))
     return tuple(causes)
 
 
