@@ -146,8 +146,8 @@ def cpu_claims(
 def _operator_claims(trace: Trace, operators: ThreadOperators, dispatching: Spans) -> Iterator[Claim]:
     """Yields the claims on the time in `dispatching`.
 
-    The own time of operators of at least DISPATCH_SIZED_NS goes to the regimes of these operators. The rest is dispatch
-    overhead and goes to `launch`.
+    An own time of at least DISPATCH_SIZED_NS goes to the regime of its operator. The rest is dispatch overhead and goes
+    to `launch`.
     """
     rows, is_long = operators.rows, operators.own >= DISPATCH_SIZED_NS
     work = []

@@ -158,8 +158,8 @@ _DTYPE_OF_OPERAND = {
 
 
 def with_operand_type(precision: Precision | None, operand_type: str) -> Precision | None:
-    """Returns `precision`. If it has a unit but no type, the type is taken from `operand_type`, the type of the
-    operands.
+    """Returns `precision`. If `precision` names the kind of arithmetic unit but no number type, the type is taken from
+    `operand_type`, the type of the operands.
 
     Only operands of 16 bits or less give a type, because operands of type "float" may be multiplied as fp32 or tf32.
     """

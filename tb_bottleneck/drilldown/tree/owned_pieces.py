@@ -131,7 +131,7 @@ def _idle(recording: Recording, spans: _Spans, launches: Ints, main: int, host: 
 
 
 def _of_host(spans: _Spans, thread: Ints, main: int, host: HostRows) -> list[Pieces]:
-    """Returns the parts of `spans`, each with the event that runs at this time on the thread of the span.
+    """Returns the parts of `spans`, each with the innermost event that runs during this part on the thread of the span.
 
     `thread` has the thread of each span. If this thread runs nothing, the event on the thread `main` is used. If `main`
     runs nothing either, the event is NOTHING.

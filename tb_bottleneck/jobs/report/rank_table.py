@@ -22,8 +22,8 @@ MAX_ROWS = 24_000
 
 
 def rank_table(reports: Mapping[int, pb.Report], context: JobContext | None) -> RankTable:
-    """Returns the table with one row per rank: step time, account and, if the job could be analysed, host, stage, and
-    shares of waiting, transfer and excess.
+    """Returns the table with one row per rank: step time and account (time per regime). If the job could be analysed,
+    also host, stage, and the shares of waiting, of transfers, and of the time beyond that of the peers.
 
     `reports` maps rank numbers to reports. `context` is None if the analysis of the job is not trusted.
     """

@@ -224,8 +224,9 @@ def pointwise_ops(recording: Recording, in_optimizer: bool = False) -> DeviceOps
 
 
 def pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows, Ints]:
-    """Returns two arrays: the event rows of the main thread's pointwise operators, and their own time in ns, without
-    operators that they call. They are those of the optimizer if `in_optimizer`, else all others."""
+    """Returns two arrays: the event rows of pointwise operators on the main thread, and the own time of each in ns,
+    without the operators that it calls. If `in_optimizer` is True, these are the operators that the optimizer calls,
+    otherwise all others."""
     trace, events, operators = recording.trace, recording.trace.events, recording.main_operators
     rows, own = operators.rows, operators.own
     chosen = (events.kind[rows] == Kind.CPU_OP) & in_host_steps(recording, events.start[rows])

@@ -146,7 +146,7 @@ def wait_times(recording: Recording, kind: str | None = None) -> HostTimes:
 
 
 def _times_in(spans: Spans) -> Ints:
-    """Returns SAMPLES times spread evenly over `spans`; empty if `spans` is empty."""
+    """Returns points in time (ns) that are spread evenly over `spans`: as many as SAMPLES, none if `spans` is empty."""
     if not spans.total():
         return np.empty(0, np.int64)
     offsets = (np.arange(SAMPLES) + 0.5) / SAMPLES * spans.total()
