@@ -60,8 +60,8 @@ def slow_links(context: JobContext) -> Iterator[Candidate]:
 
 
 def slow_rows(context: JobContext) -> SlowRows:
-    """Returns the communications in slow channels (process groups, or pairs of ranks). Only channels whose ranks were all
-    recorded are compared."""
+    """Returns the communications in slow channels (process groups, or pairs of ranks). Only channels of which all ranks
+    were recorded are compared."""
     return _slower_rows(context, np.flatnonzero(pairs_complete(context)), context.wires.wire, np.median)
 
 
