@@ -15,7 +15,7 @@ from tb_bottleneck.report.efficiency.joined import join_efficiency
 from tb_bottleneck.report.memory_alert import join_memory, take_alerts
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
 from tb_bottleneck.report.same_process import pairs_of
-from tb_bottleneck.report.trusted_source import Trust, trust_of
+from tb_bottleneck.report.trace_or_telemetry import Trust, trust_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 CAUSE = "growing_steps"

@@ -16,7 +16,7 @@ from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.messages import Message
 from tb_bottleneck.trace.columns.packed_column import packed, return_freed_memory
-from tb_bottleneck.trace.columns.value_ranges import within_ranges
+from tb_bottleneck.trace.columns.valid_ranges import within_ranges
 from tb_bottleneck.trace.device_ops import DeviceOps, Work, device_ops_of, work_from_operators
 from tb_bottleneck.trace.events import Events, EventsBuilder
 from tb_bottleneck.trace.header import Header, read_header

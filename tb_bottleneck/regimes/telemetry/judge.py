@@ -10,11 +10,11 @@ from tb_bottleneck.regimes.telemetry import (
     allocator,
     communication,
     compute,
+    device_limit,
     host,
     input,
     interruption,
     launch,
-    memory_underfilled,
     sync,
     transfer,
     unexplained,
@@ -24,8 +24,8 @@ from tb_bottleneck.regimes.telemetry.drift import with_drift
 _MODULES = (allocator, communication, compute, host, input, interruption, launch, sync, transfer, unexplained)
 _OWN_RULES: tuple[Rule[TelemetryRecording], ...] = (
     *(module.RULE for module in _MODULES),
-    memory_underfilled.MEMORY,
-    memory_underfilled.UNDERFILLED,
+    device_limit.MEMORY,
+    device_limit.UNDERFILLED,
 )
 _RULE_OF: dict[Regime, Rule[TelemetryRecording]] = {rule.regime: rule for rule in _OWN_RULES}
 
