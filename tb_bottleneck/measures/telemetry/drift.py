@@ -1,8 +1,8 @@
 """Measures of steps that become longer over the run or within each epoch, and of parts and memory that grow too.
 
 The time of a step excludes interruptions, the starts of epochs, and the time in which the main thread waited for a core
-that another program used: these have separate causes, and do not repeat evenly. A factor by which all parts of the step
-grow is also excluded: then the machine became slower, through its clocks or other programs.
+that another program used: these have separate causes, and do not repeat evenly. A factor by which all timed parts
+of the step grow is also excluded: then the machine became slower, through its clocks or other programs.
 
     thirds of the run, by time     first         second         last
     medians of twelve parts        . . . .       . . . .       . . . .
@@ -35,9 +35,9 @@ AT_ONCE = 0.6
 SAME_GROWTH = 1.15
 """Values that grow by a smaller factor are not reported as growing."""
 OF_GROWTH = 0.1
-MIN_PART, MIN_PARTS = 0.1, 3
-"""The growth of at least MIN_PARTS parts of the step, each of at least the share MIN_PART of the step, can be a common
-factor of the machine. Both are choices."""
+MIN_PART, MIN_PARTS = 0.01, 3
+"""The growth of at least MIN_PARTS timed parts of the step, each of at least the share MIN_PART of the step, can be a
+common factor of the machine. One part must be the optimizer, whose work is the same in each step. All are choices."""
 MIN_EPOCHS, MIN_EPOCH_ROWS, MOST_EPOCHS = 3, 12, 0.8
 _TIMES = {
     "loader_wait": "wait for a batch",
@@ -188,12 +188,19 @@ def _parts(weight: Floats | Times, parts: int) -> Times:
 
 
 def _common_growth(recording: TelemetryRecording) -> float:
-    """Returns the factor, at least 1, by which all parts of the step grow at least. Parts smaller than MIN_PART of the
-    step are ignored. Returns 1 if fewer than MIN_PARTS parts remain."""
-    parts = _part_times(recording).values()
-    least = MIN_PART * sum(before for before, _ in parts)
-    growth = [after / before for before, after in parts if before >= least and before > 0]
-    return max(min(growth), 1.0) if len(growth) >= MIN_PARTS else 1.0
+    """Returns the factor, at least 1, by which all timed parts of the step grow at least.
+
+    Parts smaller than MIN_PART of the step are ignored. Returns 1 if fewer than MIN_PARTS parts remain, or if the
+    optimizer is not among them.
+    """
+    parts = _part_times(recording)
+    least = MIN_PART * sum(before for before, _ in parts.values())
+    growth = {
+        name: after / before
+        for name, (before, after) in parts.items()
+        if name != "outside" and before >= least and before > 0
+    }
+    return max(min(growth.values()), 1.0) if len(growth) >= MIN_PARTS and "optimizer" in growth else 1.0
 
 
 def _rises(values: Floats) -> bool:

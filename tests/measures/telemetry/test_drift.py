@@ -78,6 +78,18 @@ def test_a_machine_that_becomes_slower_is_no_growth_of_the_program():
     assert drift_of(recording_of(packet(20 * slower + both["backward"], **both))) is not None
 
 
+def test_a_small_optimizer_shows_that_the_machine_became_slower():
+    """A healthy training on a shared machine: all phases at once took 1.4 times as long, a sleep of 3 ms did not."""
+    slower = np.where(NUMBERS < STEPS / 2, 1.0, 1.4)
+    phases = {"forward": 7.0 * slower, "backward": 10.0 * slower, "optimizer": 0.4 * slower}
+    wall = sum(phases.values()) + 3.0
+    assert drift_of(recording_of(packet(wall, **phases))) is None
+    longer_model = phases | {"optimizer": np.full(STEPS, 0.4)}
+    assert drift_of(recording_of(packet(wall, **longer_model))) is not None
+    del longer_model["optimizer"]
+    assert drift_of(recording_of(packet(wall, **longer_model))) is not None
+
+
 def test_faster_steps_and_short_runs_are_no_growth():
     assert drift_of(recording_of(packet(RISING[::-1]))) is None
     assert drift_of(recording_of(packet(RISING[:50:1] * np.arange(1, 51)))) is None
