@@ -33,7 +33,7 @@ from tb_bottleneck.jobs.replay.wire_times import (
 from tb_bottleneck.jobs.summary.rank_summary import RankSummary
 from tb_bottleneck.trace.table import Floats, Ints
 
-# The replay of the unchanged job may differ by this share.
+# Largest relative difference between the replay of the unchanged job and the recording.
 MAX_REPLAY_ERROR = 0.03
 # Longer than any window, so that the times of all ranks fit on one axis.
 _APART_NS = 1 << 42
@@ -56,8 +56,8 @@ class JobContext:
 
     @cached_property
     def _aligned(self) -> tuple[Pairs, Clocks]:
-        """The pairs and the clocks of the ranks. Pairs are left out if they contradict the clocks or form a cycle of
-        waits, which shows that they are wrong."""
+        """The pairs and the clocks of the ranks. A pair is left out as wrong if it contradicts the clocks or belongs to
+        a cycle of waits."""
         pairs = pairs_of(self.job)
         clocks = align_clocks(self.job, pairs)
         refuted = contradicted(self.job, pairs, clocks)
@@ -79,7 +79,8 @@ class JobContext:
 
     @property
     def wrong_share(self) -> float:
-        """The share (0 to 1) of all rows that is left out because their pairs contradict themselves."""
+        """The share (0 to 1) of all rows that are left out because their pair is wrong: its rows contradict each other
+        or the clocks, or it belongs to a cycle of waits."""
         return self.pairs.wrong / max(len(self.job.rows), 1)
 
     @cached_property
@@ -107,7 +108,7 @@ class JobContext:
     @cached_property
     def usual_messages(self) -> tuple[Ints, Floats]:
         """The rows of messages whose other rank was not recorded, and their median times in ns over all steps (see
-        times_at_places). These times include the wait for the other stage that is usual in a pipeline."""
+        times_at_places). These times include the usual wait for the other stage of the pipeline."""
         return self._messages, times_at_places(self.job, self._messages, 0.5)
 
     @cached_property
@@ -139,9 +140,10 @@ class JobContext:
 
     @cached_property
     def complete(self) -> CompleteGraph:
-        """The dependency graph with the missing ranks, which were not recorded. They behave like recorded peers if the
-        replay then reproduces the recording. Otherwise, they arrive when the recorded ranks saw them arrive or, if they
-        were late by little, a fixed time after the last recorded rank."""
+        """The dependency graph with the missing ranks (ranks that were not recorded). The missing ranks behave like
+        recorded peers if the replay then reproduces the recording. Otherwise, they arrive a fixed time after the last
+        recorded rank if they were only a little late (see are_small), or else at the times that follow from the
+        recorded waits (see with_unrecorded_arrivals)."""
         if self._error(self.unhindered) <= MAX_REPLAY_ERROR:
             return self.unhindered
         if are_small(self.job, self.pairs, self.clocks, self.begins[1]):
@@ -207,7 +209,7 @@ class JobContext:
     @cached_property
     def waited(self) -> tuple[Floats, Floats]:
         """Two arrays with one time (ns) per row: how long its rank is blocked by this communication because other ranks
-        have not arrived, and how long because the transfer is running."""
+        have not arrived, and how long the rank is blocked because the transfer is running."""
         points, rows = self.graph.points, self.job.rows
         waits = np.flatnonzero(points.resumes)
         apart = points.rank[waits] * _APART_NS

@@ -21,7 +21,8 @@ from tb_bottleneck.replay.gain import Gain, deviations, gain_in_part, with_bound
 from tb_bottleneck.replay.host_scale import MAX_HOST_SLOWDOWN
 from tb_bottleneck.trace.table import Floats
 
-# Bounds of 95 % of a normal distribution: those of 90 % of the t distribution of about seven steps.
+# Half width of an interval in standard errors: 95 % of a normal distribution, or 90 % of the t distribution for about
+# seven steps.
 CONFIDENCE = 1.96
 
 
@@ -29,11 +30,11 @@ class Intervals:
     """Computes the gains of fixes with their 90 % intervals.
 
     `candidates` are all candidate causes of the job. The differences between steps that remain in the replay after all
-    their fixes are taken as noise, for example from other programs on the same cores.
+    fixes count as noise, for example from other programs on the same cores.
 
     The intervals combine the errors of the gains of a single recording (replay/gain.py) with those that only a job has:
 
-    - the fix: the low and the high estimate of its candidate, and the possibility that it takes effect only in part
+    - the fix: its low and its high estimate (see Candidate), and the possibility that the fix takes effect only in part
       (PARTIAL_EFFECT).
     - the profiler: with the profiler, dispatching may take up to MAX_HOST_SLOWDOWN times as long. On the CPU,
       dispatching cannot be separated from other work.
@@ -85,7 +86,8 @@ def _estimates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
 
 def _step_error(context: JobContext, candidates: Sequence[Candidate]) -> float:
     """Returns the standard error of the mean step time / the mean step time, in the replay with the fixes of all
-    `candidates`. Returns 0 with fewer than three steps, or if the own times are not by step."""
+    `candidates`. Returns 0 with fewer than three steps, or if the table of own times has blocks of communications
+    instead of steps."""
     points, table = context.graph.points, context.own
     time = fixed(context, candidates).result(context).node[: len(points)]
     ends = np.full(table.own.shape[1], -np.inf)
@@ -100,8 +102,8 @@ def _dispatch_without_profiler(context: JobContext) -> Floats:
     """Returns the smallest plausible factors by which own times change without the profiler, of shape (ranks, steps,
     kinds).
 
-    Only dispatching gets faster, by MAX_HOST_SLOWDOWN. The share of dispatching in the host time of a rank is the time
-    that its account gives to the regime `launch`.
+    Only dispatching gets faster, by the factor MAX_HOST_SLOWDOWN. The share of dispatching in the host time of a rank
+    is (time of the regime `launch` in its account / its host time); the account is the time per regime.
     """
     table, factor = context.own, np.ones_like(context.own.own)
     launch = REGIMES.index(Regime.LAUNCH)
@@ -114,7 +116,8 @@ def _dispatch_without_profiler(context: JobContext) -> Floats:
 
 
 def _on_next_hosts(changed: Changed, context: JobContext, factor: float) -> Changed:
-    """Returns the job on hosts that take `factor` times as long: all own time but that of devices is multiplied."""
+    """Returns the job on hosts that take `factor` times as long: all own time (time without waiting) is multiplied by
+    `factor`, except device time on ranks with a device."""
     factors = np.full_like(context.own.own, factor)
     on_device = [bool(summary.facts.device) for summary in context.job.summaries]
     factors[on_device, :, Own.DEVICE] = 1.0
@@ -124,7 +127,7 @@ def _on_next_hosts(changed: Changed, context: JobContext, factor: float) -> Chan
 # Fixes are applied in this order. Collections of garbage are moved after the other pauses were removed.
 FINDERS = (slow_ranks, pauses, imbalance, slow_links, exposed_transfers, pipeline_bubble)
 SPREADING = ("data_imbalance", "expert_imbalance")
-# A cause is named if it costs this share of the step, alone or beside the others: less is within the noise of steps.
+# Smallest cost of a cause that is named, as a share of the step. A smaller cost is within the noise of steps.
 MIN_COST = 0.03
 
 
@@ -154,8 +157,8 @@ class Verdict:
 
 
 def culprits_of(context: JobContext) -> Verdict:
-    """Returns the culprits of a job: the causes that cost at least MIN_COST of its time, either if only this cause is
-    fixed, or if it is the only one that is not fixed."""
+    """Returns the culprits of a job: the causes that cost at least MIN_COST of its time, measured either by fixing only
+    this cause, or by fixing all other causes."""
     candidates = merged([candidate for find in FINDERS for candidate in find(context)])
     base = context.replay.length
     together = _length(context, candidates)
@@ -181,8 +184,9 @@ def _rank(culprit: Culprit) -> tuple[bool, bool, float, str, list[int]]:
 def merged(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Merges all candidates with the same cause and host into one candidate each.
 
-    The fix of a merged candidate applies all fixes. For causes whose fix spreads work evenly, only the first fix is
-    applied, because it already spreads all work.
+    The fix of a merged candidate applies all simulated fixes in order. For causes whose fix spreads work evenly, only
+    the first fix is applied, because it already spreads all work. A candidate that was merged from several has no low
+    or high estimate and no bound.
     """
     by_cause: dict[tuple[str, int], list[Candidate]] = {}
     for candidate in candidates:
@@ -207,5 +211,5 @@ def _one(same: Sequence[Candidate]) -> Candidate:
 
 def _length(context: JobContext, candidates: Sequence[Candidate]) -> float:
     """Returns the length of the job in ns with the fixes of `candidates`. For fixes that are not simulated, the length
-    is multiplied by the share that their bounds leave."""
+    is multiplied by bounded_share."""
     return fixed(context, candidates).length(context) * bounded_share(context, candidates)

@@ -18,19 +18,22 @@ from tb_bottleneck.knowledge.catalogue import kind_of_description
 from tb_bottleneck.trace.header import ProcessGroup
 from tb_bottleneck.trace.table import Ints
 
-# A tensor-parallel layer has two all-reduces forward and two backward (Megatron-LM, arXiv 1909.08053); a gradient is
-# reduced in some buckets per step.
+# Smallest number of all-reduces per rank and step in a tensor-parallel group. A tensor-parallel layer has two
+# all-reduces forward and two backward (Megatron-LM, arXiv 1909.08053); averaging gradients needs only some all-reduces
+# (buckets) per step.
 MIN_TENSOR_CALLS = 16
-# Tensor parallelism stays within a node, which has at most this many devices (NVLink domains of HGX machines).
+# Largest number of ranks of a tensor-parallel group. Tensor parallelism stays within a node, which has at most this
+# many devices (NVLink domains of HGX machines).
 MAX_TENSOR_RANKS = 16
-# Stages exchange an activation and a gradient per microbatch: fewer messages per step are something else.
+# Smallest number of messages per step and direction between two stages of a pipeline. Stages exchange an activation and
+# a gradient per microbatch; ranks with fewer messages are not connected as stages.
 MIN_MESSAGES = 2
 OVERLAPPED_KINDS = ("data", "sharded", "unknown")
-"""Kinds of groups whose collectives can run in parallel with the work that follows. In other groups, this work needs
-the data."""
+"""Kinds of groups whose collectives can run in parallel with the work that follows. In groups of other kinds, the work
+that follows needs the data."""
 
 LAYER_KINDS = ("tensor", "context", "expert")
-"""Kinds of groups whose collectives are within the layers, and so within the work of a microbatch."""
+"""Kinds of groups whose collectives are part of the layers, and therefore of the work of a microbatch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +86,8 @@ def _kind(job: JobTable, row: int, group: ProcessGroup) -> str:
 
 
 def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> tuple[Ints, int]:
-    """Returns the stage of each recorded rank, from 0, and the number of stages. Stages without a recorded rank count.
+    """Returns the stage of each recorded rank, from 0, and the number of stages, including stages without a recorded
+    rank.
 
     `kinds` has the kind of each process group. Ranks that exchange messages are in one pipeline. The ranks of a group
     that is described as a pipeline are also in one pipeline. Stages are in the order of ranks, as in Megatron-LM and
@@ -114,7 +118,8 @@ def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> tuple[Ints, 
 
 
 def _root(member: dict[int, int], rank: int) -> int:
-    """Returns the representative of the set of `rank` in the union-find forest `member`, which is compressed."""
+    """Returns the representative of the set of `rank` in the union-find forest `member` (from each rank to another rank
+    of its set). The path from `rank` is shortened in place."""
     member.setdefault(rank, rank)
     while member[rank] != rank:
         member[rank] = member[member[rank]]

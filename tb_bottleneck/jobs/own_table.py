@@ -16,7 +16,8 @@ from tb_bottleneck.jobs.replay.waits import RankPoints
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Floats, Ints
 
-# With fewer steps the table has BLOCKS of communications, if there are enough: a name needs 5 steps or 20 collectives.
+# With fewer than MIN_STEPS steps, the table has BLOCKS blocks of communications instead of steps, if each rank starts
+# at least MIN_STARTS communications.
 MIN_STEPS, MIN_STARTS, BLOCKS = 4, 20, 8
 _ALIKE = np.isin(np.arange(len(Own)), (Own.INPUT, Own.HOST, Own.INTERRUPTION, Own.OTHER))
 """Mask of the kinds of own time that do not depend on the layers of a stage."""
@@ -26,8 +27,8 @@ MIN_SLOWER_KERNELS = 0.05
 
 MIN_COMMON_KERNELS, MAX_COMPARED = 2, 64
 MIN_ALONE_KERNELS, MIN_ALIKE = 3, 0.5
-"""A slow device differs from a larger stage if at least this number of kernels is compared, and each of them has at
-least this share of their median slowdown. Both are chosen."""
+"""A slow device can be distinguished from a stage with more work if at least MIN_ALONE_KERNELS kernels are compared,
+and the slowdown of each kernel is at least MIN_ALIKE times their median slowdown. Both are chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +36,9 @@ class OwnTable:
     """The own time `own` of all recorded ranks in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not
     record.
 
-    `usual` has the same shape. It is the lower median of the own times of the peers of each rank (of two peers, the
-    faster one). `step` has for each point of RankPoints the index of its step on the second axis. `by_step` is False if
-    the second axis has blocks of communications instead of steps.
+    `usual` has the same shape. It is the lower median of the own times of the ranks of the same stage (of two values,
+    the lower one). `step` has for each point of RankPoints the index of its step on the second axis. `by_step` is False
+    if the second axis has blocks of communications instead of steps.
     """
 
     own: Floats
@@ -75,8 +76,8 @@ def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
     if they are not numbered.
 
     Fewer than MIN_STEPS steps do not show whether a rank is slow regularly. Then, each rank is divided into BLOCKS
-    blocks with equal numbers of communications, which replace the steps. The ranks of one stage issue the same
-    communications, so the n-th block of each of them ends at the same communication.
+    blocks with equal numbers of communications, which replace the steps. All ranks of a stage issue the same
+    communications. Therefore, the n-th block ends at the same communication on each of these ranks.
     """
     starts = np.bincount(points.rank[~points.resumes], minlength=len(job.summaries))
     few = min(summary.steps for summary in job.summaries) < MIN_STEPS
@@ -124,8 +125,8 @@ def _usual(own: Floats, job: JobTable, grid: Grid) -> Floats:
 
 
 def _device_slowness(job: JobTable, grid: Grid, rank: int) -> float:
-    """Returns how many times as long kernels of equal size take on `rank`, the only rank of its stage, as on the other
-    ranks; 1 if the device is not slow.
+    """Returns the median of (time of a kernel on `rank` / its time on the other ranks) over kernels of equal size; 1 if
+    the device is not slow. `rank` is the position of the only rank of its stage.
 
     A stage with more work has more and larger kernels, but only a slow device makes all kernels of equal size longer.
     """
@@ -139,8 +140,8 @@ def kernel_ratio(job: JobTable, grid: Grid, rank: int) -> float:
     """Returns the median over kernels of (time on `rank` / time on its peers). `rank` is a position among the recorded
     ranks.
 
-    Returns 1 if fewer than MIN_COMMON_KERNELS kernels can be compared. Work of another size changes the time of only
-    some kernels, and therefore hardly the median.
+    Returns 1 if fewer than MIN_COMMON_KERNELS kernels can be compared. If the rank has more or less work, the times of
+    only some kernels change, so the median hardly changes.
     """
     ratios = kernel_ratios(job, grid, rank)
     return float(np.median(ratios)) if len(ratios) >= MIN_COMMON_KERNELS else 1.0
@@ -151,7 +152,7 @@ def kernel_ratios(job: JobTable, grid: Grid, rank: int, *, of_equal_size: bool =
     the peers). `rank` is a position among the recorded ranks.
 
     If `of_equal_size` is True, only kernels with equal numbers of thread blocks count. A rank that is the only one of
-    its stage is compared with all other ranks.
+    its stage is compared with all other ranks. At most MAX_COMPARED ranks are compared with `rank`.
     """
     mine, peers = job.summaries[rank].kernels, np.setdiff1d(grid.peers(rank), [rank])
     compared = peers if len(peers) else np.setdiff1d(np.arange(len(job.summaries)), [rank])
@@ -169,7 +170,7 @@ def kernel_ratios(job: JobTable, grid: Grid, rank: int, *, of_equal_size: bool =
 
 def lower_median(values: Floats) -> Floats:
     """Returns the lower median of `values` over the first axis: of an even number of values, the lower one of the two
-    in the middle. NaN counts as missing; the result is NaN where all values are missing."""
+    in the middle. NaN values are ignored; the result is NaN where all values are NaN."""
     if not len(values):
         return np.full(values.shape[1:], np.nan)
     ordered = np.sort(values, axis=0)  # NaN last
@@ -178,9 +179,10 @@ def lower_median(values: Floats) -> Floats:
     return np.asarray(np.take_along_axis(ordered, middle[None], axis=0)[0], np.float64)
 
 
-# Amounts that vary less, as the standard deviation of their logarithm, do not show how the time follows them.
+# Smallest standard deviation of the logarithms of amounts of work. Amounts that vary less do not show how the time
+# depends on them.
 MIN_VARIATION = 0.02
-# Time per step follows the amount at most like this power: attention grows with the square of the length.
+# Largest exponent p in time ~ amount ** p. The time of attention grows with the square of the sequence length.
 MAX_POWER = 2.0
 
 
@@ -188,8 +190,8 @@ def amounts_of(job: JobTable, table: OwnTable) -> Floats:
     """Returns the amount of work of each rank in each step, of shape (ranks, steps): the number of elements of the
     first inputs of all operators or, if shapes were not recorded, the uploaded bytes.
 
-    NaN in steps that a rank did not record. All values are NaN if some rank recorded neither, or if the table has
-    blocks instead of steps.
+    NaN in steps that a rank did not record. All values are NaN if neither amount was recorded in every step of every
+    rank, or if the table has blocks of communications instead of steps.
     """
     unknown = np.full(table.total.shape, np.nan)
     for name in ("elements", "uploaded") if table.by_step else ():
@@ -205,9 +207,9 @@ def expected_device(table: OwnTable, amounts: Floats, grid: Grid) -> Floats:
     """Returns the device time (ns) that the peers of each rank would need for its amount of work, of shape (ranks,
     steps).
 
-    Batches and sequences of different size give ranks different work in each step; the device of a rank is slow if it
-    takes longer than this expected time. `amounts` are as in amounts_of. If they are not known, returns the usual
-    device time of the peers.
+    Batches and sequences of different size give ranks different amounts of work in each step. Therefore, a device is
+    slow only if its time exceeds this expected time. `amounts` are as in amounts_of. If they are not known, returns the
+    usual device time of the peers.
     """
     device = table.own[:, :, Own.DEVICE]
     expected = table.usual[:, :, Own.DEVICE].copy()

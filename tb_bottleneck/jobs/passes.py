@@ -19,7 +19,7 @@ FORWARD, BACKWARD, BOTH, OTHER = PHASES = ("forward", "backward", "both", "other
 MIN_SPAN = 0.001
 """Smallest share of the step for a pass of a microbatch. Shorter work is not shown."""
 
-# A message ends within this time of the begin of the work that needs it, or before.
+# A message ends at most this long after the recorded begin of the work that needs it.
 _NEXT_NS = 50_000
 
 
@@ -51,7 +51,7 @@ def spans_of(context: JobContext, row: int, place: int) -> Iterator[Span]:
     shown = (2 * device >= work) & (work >= MIN_SPAN * (end - begin)) & (began >= begin)
     averages = points.resumes[mine] & _averages(context)[points.row[mine]]
     messages, block = _Messages(context, row), _Block()
-    messages.arrived(begin)  # those of the step before
+    messages.arrived(begin)  # skips the messages of the step before
     for number, at in enumerate(mine.tolist()):
         if began[number] >= end:
             break
@@ -88,8 +88,8 @@ def _averages(context: JobContext) -> Bools:
 class _Block:
     """Collects the work of a rank between two messages.
 
-    `before` is the direction of the message that begins it: 1 for a forward pass, -1 for a backward pass, 0 for none.
-    `pieces` has (begin in ns, end in ns, row of the point at the end) for each part of the work.
+    `before` is the direction of the message after which the work begins: 1 for a forward pass, -1 for a backward pass,
+    0 for none. `pieces` has (begin in ns, end in ns, row of the point at the end) for each part of the work.
     """
 
     def __init__(self) -> None:
@@ -98,8 +98,8 @@ class _Block:
         self._count = {FORWARD: 0, BACKWARD: 0}
 
     def closed(self, after: int = 0) -> Iterator[Span]:
-        """Yields the spans of the collected work, and starts to collect anew. `after` is the direction of the message
-        that ends the work: 1 for a forward pass, -1 for a backward pass, 0 for no message."""
+        """Yields the spans of the collected work, and removes the work from this object. `after` is the direction of
+        the message that ends the work: 1 for a forward pass, -1 for a backward pass, 0 for no message."""
         pieces, directions = self.pieces, {self.before, after} - {0}
         self.before, self.pieces = 0, []
         if not pieces:

@@ -11,7 +11,8 @@ from tb_bottleneck.jobs.replay.sweep import Result
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
-# Devices of one model differ by about 2 %; the rest up to here is the noise of the amounts of work.
+# A device is slow if its ratio to its peers (see _speeds) is larger. Devices of one model differ by about 2 %; larger
+# ratios up to this value may be noise of the amounts of work.
 MIN_SLOW_DEVICE = 1.05
 
 
@@ -19,9 +20,9 @@ MIN_SLOW_DEVICE = 1.05
 class Changed:
     """The times of a changed job, in ns.
 
-    `own` is the own time before each point, of shape (points, kinds of Own). `wire` is the wire time (time of the
-    transfer) of each row. `tail` is the own time of each rank after its last point. `of_all` is True if the change also
-    applies to unrecorded ranks, so that they are not late either.
+    `own` is the own time (time without waiting for other ranks) before each point, of shape (points, kinds of Own).
+    `wire` is the wire time (time of the transfer) of each row. `tail` is the own time of each rank after its last
+    point. `of_all` is True if the change also applies to unrecorded ranks, so that they are not late either.
     """
 
     own: Floats
@@ -46,7 +47,8 @@ def unchanged(context: JobContext) -> Changed:
 
 
 def scaled(changed: Changed, context: JobContext, factor: Floats) -> Changed:
-    """Returns the job with own times multiplied by `factor`, of shape (ranks, steps, kinds). NaN changes nothing."""
+    """Returns the job with own times multiplied by `factor`, of shape (ranks, steps, kinds). NaN changes nothing. The
+    tail of a rank changes in proportion to its own time in its last recorded step."""
     points, table = context.graph.points, context.own
     own = changed.own * np.nan_to_num(factor[points.rank, table.step], nan=1.0)
     last = np.array([np.flatnonzero(~np.isnan(row))[-1] for row in table.total])
@@ -66,7 +68,8 @@ def like_peers(
     """Returns the job in which the own time of `ranks` in each step is at most the usual own time of their peers.
 
     `ranks` are positions among the recorded ranks. `kinds` is a mask of the kinds of own time that change, of shape
-    (len(ranks) or 1, kinds). `target` replaces the usual own time: ns, of shape (all recorded ranks, steps, kinds).
+    (len(ranks) or 1, kinds). `target` is used instead of the usual own time: times in ns, of shape (all recorded ranks,
+    steps, kinds).
     """
     table = context.own
     own, goal = table.own[ranks], (table.usual if target is None else target)[ranks]
@@ -115,10 +118,10 @@ def even_ranks(changed: Changed, context: JobContext) -> Changed:
 def even(changed: Changed, context: JobContext, others_are_usual: bool = False) -> Changed:
     """Returns the job with the same device work, spread evenly over the ranks of each stage, separately in each slot.
 
-    The n-th slot of a step is the work before the n-th start of a communication. Slots are separate because parts of a
-    step, such as the optimizer, may already be even, and experts are uneven only in some layers. Ranks that were not
-    recorded are assumed to have the mean work of the recorded ranks or, if `others_are_usual` is True, their lower
-    median. The speed of each device stays the same.
+    The n-th slot of a step is the work before the n-th start of a communication. Work is not moved between slots,
+    because parts of a step, such as the optimizer, may already be even, and experts are uneven only in some layers.
+    Ranks that were not recorded are assumed to have the mean work of the recorded ranks or, if `others_are_usual` is
+    True, the lower median of this work. The speed of each device stays the same.
     """
     points, table, slot = context.graph.points, context.own, _slots(context)
     places = (table.step * context.grid.stages + context.grid.stage[points.rank]) * (slot.max(initial=0) + 1) + slot
@@ -152,7 +155,8 @@ def _slots(context: JobContext) -> Ints:
 
 def even_stages(changed: Changed, context: JobContext, stages: Floats) -> Changed:
     """Returns the job in which the device time of each stage is divided by its factor in `stages`, which has one factor
-    per stage. A factor of 0 or NaN changes nothing."""
+    per stage. A factor of 0 or NaN changes nothing. The change also applies to unrecorded ranks (see
+    Changed.of_all)."""
     factor = np.ones_like(context.own.own)
     shorter = np.divide(1.0, stages, out=np.ones_like(stages), where=stages > 0)
     factor[:, :, Own.DEVICE] = shorter[context.grid.stage][:, None]
@@ -163,8 +167,8 @@ def even_microbatches(changed: Changed, context: JobContext) -> Changed:
     """Returns the job with equal microbatches: all work of the same class (see microbatch_classes) takes the same
     device time, apart from the speed of the device.
 
-    Unrecorded stages and replicas are assumed to have equal microbatches too: waits for them take as long as in the
-    steps in which they are early.
+    Unrecorded stages and replicas are assumed to have equal microbatches too: waits for these stages and replicas take
+    as long as in the steps in which they are early.
     """
     classes, points = microbatch_classes(context), context.graph.points
     known = classes >= 0
@@ -224,9 +228,9 @@ def wires_at_most(changed: Changed, rows: Ints, wire: Floats) -> Changed:
 def hidden(changed: Changed, context: JobContext, rows: Bools, share: float) -> Changed:
     """Returns the job in which the transfers of the mask `rows` run in parallel with device work and cost no time.
 
-    At most as much transfer time as `share` (0 to 1) of the device time is hidden. In each step, one transfer per type
-    of operation is not hidden: the first gather, because there is no work before it, or the last reduction, because
-    there is no work after it.
+    The total hidden transfer time is at most `share` (0 to 1) times the total device time of the job. In each step of
+    each rank, one transfer per type of operation is not hidden: the first gather, because there is no work before it,
+    or the last reduction, because there is no work after it.
     """
     job, table = context.job.rows, context.own
     key = (job.rank * (int(job.step.max(initial=0)) + 1) + job.step) * len(Operation) + job.operation

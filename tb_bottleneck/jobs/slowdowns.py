@@ -1,8 +1,9 @@
 """How much slower a job is because of single ranks, stages, and kinds of work or communication.
 
-The replay first gives all ranks and operations the times of their peers. Then, one rank, stage or operation at a time
-takes as long as recorded. This also shows causes that hide each other: if two ranks are slow, fixing only one of them
-does not make the job faster (OSDI'25, arXiv 2505.05713, section 3: S_w and S_t; here with medians).
+The replay first gives all ranks and operations the times of their peers. Then, only one rank, stage or operation at a
+time takes as long as recorded, and the others keep the times of their peers. In this way, causes that hide each other
+are also found: if two ranks are slow, fixing only one of them does not make the job faster (OSDI'25, arXiv 2505.05713,
+section 3: S_w and S_t; here with medians).
 """
 
 from collections.abc import Iterator
@@ -16,9 +17,9 @@ from tb_bottleneck.jobs.scenarios import Changed, scaled, unchanged
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Bools, Floats
 
-# Ranks with the largest excess; the others are like their peers.
+# Number of ranks that are simulated: those whose own time exceeds that of their peers most.
 MAX_RANKS = 8
-# Less is noise.
+# Smaller factors are noise.
 MIN_SLOWDOWN = 1.01
 
 
@@ -27,8 +28,8 @@ class Slowdown:
     """The slowdown of a job by one rank, one stage, or one kind of work or communication.
 
     `of` is "rank", "stage" or "operation". `name` is the number of the rank or stage, the name of the communication, or
-    the name of the kind of own time. `factor` is (length of the job if only this takes as long as recorded / length of
-    the job if everything takes as long as usual).
+    the name of the kind of own time. `factor` is (length of the job if only this rank, stage or operation takes as long
+    as recorded / length of the job if everything takes as long as usual).
     """
 
     of: str
@@ -81,7 +82,7 @@ def _length(context: JobContext, factor: Floats, recorded: Bools, wire: Floats) 
 
 
 def _stage_factors(context: JobContext) -> Floats:
-    """Returns for each stage (mean over all stages of the typical device time of a stage / that of this stage)."""
+    """Returns for each stage (mean of the typical device times of all stages / typical device time of this stage)."""
     device = context.own.typical[:, Own.DEVICE]
     usual = np.array([lower_median(device[context.grid.stage == stage]) for stage in range(context.grid.stages)])
     return np.asarray(np.nanmean(usual) / np.maximum(usual, 1.0), np.float64)

@@ -1,6 +1,7 @@
 """Candidates for the causes that delay a job: the amounts of work of its ranks, and the ranks where waiting begins.
 
-The amounts of work are compared by shapes, uploaded bytes, and the parts of all-to-alls.
+The amounts of work are compared by the shapes of operator inputs, by the bytes uploaded to the device, and by the parts
+that an all-to-all sends to each rank.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,10 +24,10 @@ class Candidate:
     """A possible cause of a slow job, before its gain is known.
 
     `cause` is its id, such as "slow_rank". `ranks` are the affected ranks, as positions among the recorded ranks. `fix`
-    is the change of the job that simulates the fix. `facts` maps names to figures for the evidence. `low` and `high`
-    simulate the smallest and the largest plausible effect of the fix; None means that there is no such estimate. `host`
-    is the number of the host for a cause that concerns a host, otherwise -1. If the fix cannot be simulated, `fix` is
-    None and `bound` is a lower bound of the length of the job after the fix, in ns.
+    is the change of the job that simulates the fix. `facts` maps the names of the evidence in the report to figures or
+    texts. `low` and `high` simulate the smallest and the largest plausible effect of the fix; None means that there is
+    no such estimate. `host` is the number of the host for a cause that concerns a host, otherwise -1. If the fix cannot
+    be simulated, `fix` is None and `bound` is a lower bound of the length of the job after the fix, in ns.
     """
 
     cause: str
@@ -58,8 +59,8 @@ def bounded_share(context: JobContext, candidates: Sequence[Candidate]) -> float
 
 
 def work_ratio(context: JobContext, rank: int) -> float:
-    """Returns (mean amount of work of `rank` per step / lower median of that of its peers); 1 if the amounts are not
-    known. `rank` is a position among the recorded ranks."""
+    """Returns (mean amount of work of `rank` per step / lower median of these means over the ranks of its stage,
+    including `rank`); 1 if the amounts are not known. `rank` is a position among the recorded ranks."""
     table = context.amounts
     peers = context.grid.peers(rank)
     usual = lower_median(np.nanmean(table[peers], axis=1)) if not np.isnan(table).all() else np.nan
@@ -67,26 +68,29 @@ def work_ratio(context: JobContext, rank: int) -> float:
 
 
 def expert_skew(context: JobContext) -> float:
-    """Returns how uneven the parts of all-to-alls are: the median of (largest part / mean part - 1) over all-to-alls
-    with uneven parts; 0 if there are none."""
+    """Returns how uneven the parts of all-to-alls (the data for each rank) are: the median of (largest part / mean part
+    - 1) over all-to-alls with uneven parts; 0 if there are none."""
     rows = context.job.rows
     skew = rows.skew[(rows.operation == Operation.ALL_TO_ALL) & (rows.skew > 0)]
     return float(np.median(skew)) / 1000 if len(skew) else 0.0
 
 
-# A rank causes a wait itself if its own time in this step exceeds that of its peers by this share of the time that the
-# others wait. Otherwise, if it has itself waited for that long, the rank that it waited for most causes the wait.
+# A rank causes a wait itself if its own time (time without waiting) in the step exceeds that of its peers by this share
+# of the mean time that the other ranks wait. Otherwise, if the rank has itself waited for at least as long, the search
+# for the cause continues at the rank that it waited for most.
 MIN_EXPLAINED = 0.5
-# A pipeline has fewer stages.
+# Largest number of ranks that one search visits. A pipeline has fewer stages.
 _MAX_JUMPS = 64
 
 
 def origins(context: JobContext) -> Ints:
-    """Returns for each pair the position of the rank that caused the waiting of the other ranks.
+    """Returns for each pair (the rows of one operation on several ranks) the position of the rank that caused the
+    waiting of the other ranks.
 
     The search begins at the rank that arrives last. This rank may itself have waited in another group: a stage waits
-    for its activations, or a rank waits for the ranks that share its layers. If its own time is not much longer than
-    that of its peers (MIN_EXPLAINED), the search continues at the rank that it waited for most.
+    for its activations, or a rank waits for the ranks that share its layers. If the own time of a rank (time without
+    waiting) does not explain the wait (MIN_EXPLAINED), and the rank has itself waited long enough, the search continues
+    at the rank that it waited for most.
     """
     wires, table = context.wires, context.own
     if not context.pairs.count:

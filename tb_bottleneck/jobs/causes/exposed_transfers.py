@@ -17,10 +17,11 @@ from tb_bottleneck.trace.table import Floats, Ints
 
 Texts = NDArray[np.str_]
 
-# Exposed transfers take this share of the step. Of messages, a part cannot be hidden: the first and the last of a step,
-# and in an interleaved pipeline there are several times as many. Both are chosen.
+# Smallest share of the step that exposed transfers must take. The share for messages is larger, because some messages
+# can never run in parallel with work: the first and the last of a step, and several times as many in an interleaved
+# pipeline. Both values are chosen.
 MIN_EXPOSED, MIN_EXPOSED_MESSAGES = 0.10, 0.15
-# Of several operations that are exposed together, one with less is left alone.
+# If several types of operations are exposed together, types with a smaller share of the step are not changed.
 MIN_PART = 0.01
 
 
@@ -29,8 +30,9 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
 
     The kinds are transfers of gradients and parameters, of activations within the layers, and of messages between
     stages. Transfers of gradients and parameters can run in parallel with the work that follows, or be left out if a
-    later exchange repeats them. The other transfers cannot, because the next work needs their results; their gain is
-    the bound for a job without these transfers.
+    later exchange repeats them. The other transfers cannot run in parallel, because the next work needs their results.
+    Their fix is not simulated, except for messages of unrecorded ranks; the gain is then the bound for a job without
+    these transfers.
     """
     rows = context.job.rows
     if not len(rows):
@@ -51,10 +53,11 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
 
 
 def _exposed_time(context: JobContext) -> Floats:
-    """Returns for each row of the job the time in ns of its transfer with no work in parallel, as if no link was slow.
+    """Returns for each row of the job (a communication of one rank) the time in ns of its transfer with no work in
+    parallel, as if no link was slow.
 
-    All messages of one batch are one kernel, whose transfer begins when the last message of the batch can begin. The
-    first row of a batch has the time of the kernel, the others have 0.
+    All messages of one batch are transferred by one kernel. Its transfer begins when the last message of the batch can
+    begin. The first row of a batch has the time of the kernel; the other rows of the batch have 0.
     """
     rows = context.job.rows
     messages = np.isin(rows.operation, P2P)
@@ -63,7 +66,7 @@ def _exposed_time(context: JobContext) -> Floats:
         transfer[slow.rows] *= np.minimum(slow.usual / np.maximum(context.wires.wire[slow.rows], 1.0), 1.0)
     unpaired, usual = context.unpaired
     usual = np.minimum(transfer[unpaired], usual)
-    transfer[messages & ~pairs_complete(context)] = 0.0  # these may have waited for the other end
+    transfer[messages & ~pairs_complete(context)] = 0.0  # such messages may have waited for the other end
     transfer[unpaired] = usual
     order = np.flatnonzero(messages)
     if len(order):
@@ -78,11 +81,12 @@ def _exposed_time(context: JobContext) -> Floats:
 
 
 def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: Texts) -> Iterator[Candidate]:
-    """Yields the candidate for `cause` with the exposed rows `mine`; none if they have a small share of the step.
+    """Yields the candidate for `cause` with the exposed rows `mine`; none if each combination of operation and kind of
+    group takes less than MIN_PART of the step.
 
-    `share` (of the time of all ranks, 0 to 1) and `kind` (of the group) have one element per row of the job. Operations
-    of all types form one candidate, because gathers and scatters of one layer run in parallel with the same work. Types
-    of operations with less than MIN_PART of the step are not changed.
+    `share` (exposed time / time of all ranks, 0 to 1) and `kind` (kind of the process group) have one element per row
+    of the job. Operations of all types form one candidate, because gathers and scatters of one layer run in parallel
+    with the same work. Types of operations that take less than MIN_PART of the step are not changed.
     """
     operation = context.job.rows.operation
     names, number = np.unique(kind[mine], return_inverse=True)
@@ -104,11 +108,11 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
         yield Candidate(cause, everyone, most, facts, low=half)
         return
     if cause == "synced_portions":
-        # The ranks still wait for one another here, although no exchange makes them.
+        # The ranks still wait for one another here, although no exchange forces them to wait.
         yield Candidate(cause, everyone, partial(_left_out, rows=chosen), facts)
         return
     if cause == "exposed_messages" and len(context.unpaired[0]):
-        # Which part of the waits is for transfers was not recorded. The mean of none and all is a choice.
+        # The recording does not show which part of the waits is for transfers. The mean of none and all is a choice.
         expected, low, high = (partial(_without_messages, rows=chosen, share=part) for part in (0.5, 0.0, 1.0))
         yield Candidate(cause, everyone, expected, facts, low=low, high=high)
         return
@@ -124,8 +128,9 @@ def _without_messages(changed: Changed, context: JobContext, rows: Ints, share: 
     """Returns the job in which the transfers of the messages `rows` take no time.
 
     Some of these messages also wait for unrecorded ranks. `share` (0 to 1) is the share of these waits that is assumed
-    to be for transfers between other ranks, and ends with them. The first and the last stage have half as many
-    transfers as the others. Therefore, their waits get shorter at least by the time of their own transfers.
+    to be for transfers between other ranks. This share of the waits disappears with the transfers. The first and the
+    last stage have half as many transfers as the others. Therefore, their waits get shorter at least by the time of
+    their own transfers.
     """
     table = context.job.rows
     own, usual = context.unpaired

@@ -12,9 +12,10 @@ from tb_bottleneck.jobs.scenarios import even_work
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Floats, Ints
 
-# The slowest rank of a step computes longer than the mean by this share of the step.
+# The slowest rank of a step must compute longer than the mean of the ranks by at least this share of the step.
 MIN_SPREAD = 0.03
-# Device time that follows the amount of work: the correlation that sequence lengths reach (OSDI'25, arXiv 2505.05713).
+# Smallest correlation at which the device time is said to follow the amount of work. Sequence lengths reach this
+# correlation (OSDI'25, arXiv 2505.05713).
 MIN_CORRELATION = 0.8
 
 
@@ -31,8 +32,8 @@ def imbalance(context: JobContext) -> Iterator[Candidate]:
 
 
 def _ranks(context: JobContext, ranks: Ints) -> Iterator[Candidate]:
-    """Yields a candidate if the device times of `ranks` (positions) in a step differ by at least MIN_SPREAD of the step
-    and follow the amounts of work."""
+    """Yields a candidate if the device times of `ranks` (positions) follow the amounts of work, and the longest device
+    time of a step exceeds the mean by at least MIN_SPREAD of the step, as the mean over all steps."""
     device = context.own.own[ranks][:, :, Own.DEVICE]
     mean = np.nanmean(device, axis=0)
     spread = float(np.nanmean(np.nanmax(device, axis=0) - mean))
@@ -49,8 +50,9 @@ def _ranks(context: JobContext, ranks: Ints) -> Iterator[Candidate]:
 def _correlation(device: Floats, work: Floats) -> float:
     """Returns the correlation of device time and amount of work, each minus its mean over the ranks in the step.
 
-    `device` (ns) and `work` have the shape (ranks, steps). Returns 1 if the amounts are not known: then, device times
-    that vary from step to step are the only evidence. Returns 0 if one of the two does not vary.
+    `device` (ns) and `work` have the shape (ranks, steps). Returns 1 if the amounts are not known, because the
+    differences between the device times are then the only evidence. Returns 0 if the device time or the amount of work
+    does not vary.
     """
     if np.isnan(work).all() or device.shape != work.shape:
         return 1.0

@@ -13,13 +13,14 @@ from tb_bottleneck.jobs.scenarios import Changed, at_common_steps, kinds_mask, l
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
-# A pause takes this share of the step longer than on the peers.
+# In a pause, the own time of one kind exceeds that of the peers by more than this share of the step.
 MIN_PAUSE = 0.05
-# Host time varies more from step to step: an unexplained pause of the host has to be this large.
+# Host time varies more from step to step. Therefore, an unexplained pause of the host has to exceed this share.
 MIN_HOST_PAUSE = 0.25
-# A single one is no pattern: machines that run other programs have them everywhere.
+# Smallest number of host pauses of a rank. A single pause is no pattern: on machines that run other programs, single
+# pauses occur on all ranks.
 MIN_HOST_PAUSES = 2
-# A collection explains a pause if it takes this share of it.
+# A garbage collection explains a pause if it takes at least this share of the pause.
 MIN_COLLECTED = 0.5
 
 
@@ -32,7 +33,7 @@ def pauses(context: JobContext) -> Iterator[Candidate]:
     interrupted = excess[:, :, Own.INTERRUPTION] > MIN_PAUSE * context.step_ns
     by_collector = interrupted & (collected >= MIN_COLLECTED * excess[:, :, Own.INTERRUPTION])
     all_recorded = len(context.job.ranks) == context.job.world_size
-    if len(_ranks(by_collector)) < (2 if all_recorded else 1):  # others may collect where nobody recorded
+    if len(_ranks(by_collector)) < (2 if all_recorded else 1):  # unrecorded ranks may collect in other steps
         by_collector = np.zeros_like(by_collector)
     time = np.where(by_collector, collected, 0.0)
     yield from _of_kind(context, "rank_interruption", interrupted & ~by_collector, Own.INTERRUPTION, slow, time)
@@ -58,7 +59,8 @@ def _synchronised(changed: Changed, context: JobContext, collected: Floats) -> C
 
 
 def collections(context: JobContext) -> Floats:
-    """Returns the time of garbage collection in ns, of shape (ranks, steps); 0 if the own times are not by step."""
+    """Returns the time of garbage collection in ns, of shape (ranks, steps); all values are 0 if the table of own times
+    has blocks of communications instead of steps."""
     table = np.zeros(context.own.own.shape[:2])
     if not context.own.by_step:
         return table
@@ -71,12 +73,14 @@ def collections(context: JobContext) -> Floats:
 def _of_kind(
     context: JobContext, cause: str, paused: Bools, kind: Own, slow: Bools, remaining: Floats | float = 0.0
 ) -> Iterator[Candidate]:
-    """Yields a candidate for the pauses of one kind of own time; none if no rank has such pauses.
+    """Yields a candidate with the cause `cause` for the pauses of one kind of own time (time without waiting for other
+    ranks); none if no rank has such pauses.
 
-    `paused` is a mask of shape (ranks, steps). `slow` is a mask of shape (ranks, kinds) of times that are longer in
-    most steps; such ranks are left out. `remaining` is the time in ns, of shape (ranks, steps), that has another cause
-    and stays after the fix. The fix also gives messages in steps with a pause their usual time if their other rank was
-    not recorded, because that rank waited for the pause, too.
+    `paused` is a mask of the pauses, of shape (ranks, steps). `slow` is a mask of shape (ranks, kinds): True if time of
+    the kind is longer than on the peers in most steps; such ranks are left out. `remaining` is time in ns, of shape
+    (ranks, steps), that has another cause and stays after the fix. If the other rank of a message was not recorded,
+    that rank also waited for the pause. Therefore, the fix also gives such messages their usual time in steps with a
+    pause.
     """
     ranks = np.setdiff1d(_ranks(paused), np.flatnonzero(slow[:, kind]))
     if not len(ranks):

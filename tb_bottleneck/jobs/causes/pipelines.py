@@ -13,32 +13,38 @@ from tb_bottleneck.jobs.scenarios import Changed, even_stages, even_work, microb
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Floats, Ints
 
-# Stages that differ by less are balanced as well as whole layers allow.
+# Stages with a smaller ratio (time of the slowest stage / mean time) are balanced as well as whole layers allow.
 MIN_STAGE_RATIO = 1.05
-# Relative standard deviation of the microbatches of a stage: kernels of equal work vary by some percent.
+# Smallest relative standard deviation of the microbatch times of a stage that counts as uneven. Kernels of equal work
+# vary by some percent.
 MIN_MICROBATCH_SPREAD = 0.08
-# Forward and backward time of a microbatch vary together at least so much if its length is the reason; from the second
-# value on, a smaller deviation is no noise either. Both are chosen: in simulated pipelines, equal microbatches have 0.0
-# and unequal ones 0.97 (tests/jobs/causes/test_pipelines.py).
+# If the length of the microbatches is the reason for their different times, the correlation of forward and backward
+# times is at least the first value. From the second value on, a deviation of MIN_CERTAIN_SPREAD is no noise either.
+# Both are chosen: in simulated pipelines, equal microbatches have 0.0 and unequal ones 0.97
+# (tests/jobs/causes/test_pipelines.py).
 MIN_PASSES_CORRELATION, CERTAIN_CORRELATION = 0.3, 0.9
-MIN_CERTAIN_SPREAD = 0.03  # chosen, as the least cost that is named
-# Fewer passes show no correlation. Of large jobs, so many ranks are looked at. Both are chosen.
+MIN_CERTAIN_SPREAD = 0.03  # chosen: equal to the least cost of a cause that is named
+# Smallest number of passes that can show a correlation, and largest number of ranks of a job that are examined. Both
+# are chosen.
 MIN_PASSES, MAX_CORRELATED = 12, 32
 # Stages that differ by less than this part of a layer count as equal; chosen, kernels of equal work vary by as much.
 SAME_LAYERS = 0.1
-# Layers of one stage, and stages. Files are untrusted, and the largest models have some hundreds of layers in all.
+# Largest numbers of layers of one stage, and of stages, that are accepted from untrusted files. The largest models have
+# some hundreds of layers in all.
 MAX_LAYERS, MAX_STAGES = 1_000, 128
-# A bubble of this share is more than pipelines are planned with: GPipe (arXiv 1811.06965) calls it negligible from four
-# microbatches per stage on (20 %), and two per stage (about 30 %) are usual where memory is short.
+# Smallest share of the step for a bubble (idle time at the start and the end of a step) that is larger than planned.
+# GPipe (arXiv 1811.06965) calls the bubble negligible from four microbatches per stage on (20 %). Two microbatches per
+# stage (about 30 %) are usual where memory is short.
 MIN_BUBBLE = 0.34
 
 
 def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
     """Yields a candidate if the slowest stage takes at least MIN_STAGE_RATIO times the mean time of the stages.
 
-    `slow` are the ranks (positions) with a slow device. They are left out where their stage has other ranks. If a stage
-    has no recorded rank, the replay does not show what a fix saves. Then, the candidate has a bound: of the m
-    microbatches of a step, all but the first wait for the slowest stage.
+    `slow` are the ranks (positions) with a slow device. Slow ranks are left out where their stage has other ranks. If a
+    stage has no recorded rank, the replay does not show what a fix saves. Then, the candidate has a bound (lower bound
+    of the length of the job after the fix): all microbatches of a step but the first wait for the slowest stage, so the
+    fix saves at most their share of (time of the slowest stage - mean time).
     """
     device, expected = context.own.typical[:, Own.DEVICE], context.own.typical_of(context.expected_device)
     usual = np.full(context.grid.stages, np.nan)  # stages of which no rank was recorded stay unknown
@@ -64,7 +70,7 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
     layers = _layers_of(context)
     if layers is not None and usual.min() > 0:
         even, times = even_layers(layers, usual)
-        after = np.minimum(usual, mean)  # if no whole layer can move: only what else the stage does becomes faster
+        after = np.minimum(usual, mean)  # if no whole layer can move, only the other work of the stage becomes faster
         if times.max() < usual.max():
             after = times
             facts |= {"layers": ", ".join(map(str, layers)), "even_layers": ", ".join(map(str, even))}
@@ -81,11 +87,12 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
 def _layers_of(context: JobContext) -> list[int] | None:
     """Returns the number of layers of each stage, from the number of backward passes of attention per microbatch.
 
-    Returns None if these numbers were not recorded or are no whole numbers, or if the pipeline is interleaved.
+    Returns None if these numbers were not recorded, are no whole numbers from 1 to MAX_LAYERS or differ within a stage,
+    or if the pipeline is interleaved or has more than MAX_STAGES stages.
     """
     if is_interleaved(context) or context.grid.stages > MAX_STAGES:
         return None
-    last = int(np.argmax(context.grid.stage))  # where every microbatch arrives, so that its passes are told apart
+    last = int(np.argmax(context.grid.stage))  # every message to this stage starts a pass, so the passes can be counted
     steps = range(context.job.summaries[last].steps)
     counts = [max((span.microbatch for span in spans_of(context, last, step)), default=0) for step in steps]
     microbatches = float(np.median(counts))
@@ -105,9 +112,9 @@ def even_layers(layers: list[int], times: Floats) -> tuple[list[int], Floats]:
     """Returns the numbers of layers per stage that minimise the time of the slowest stage, and the resulting times of
     the stages.
 
-    `times` has the time of each stage with the current numbers of `layers`, in any unit. Each layer is assumed to take
-    the smallest value of time / layers of all stages. The remaining work of a stage, such as the embedding or the loss,
-    is not moved. No more layers are moved than necessary.
+    `times` has the time of each stage with the current numbers of `layers`, in any unit. The time of one layer is
+    assumed to be the smallest (time of a stage / its number of layers) over all stages. The remaining work of a stage,
+    such as the embedding or the loss, is not moved. No more layers are moved than necessary.
     """
     layer = float((times / layers).min())
     others = times / layer - np.array(layers)  # in layers
@@ -153,7 +160,8 @@ def uneven_microbatches(context: JobContext) -> Iterator[Candidate]:
 
 
 def _is_noise(correlation: float | None) -> bool:
-    """Returns True if the correlation of forward and backward times is known and too low for unequal lengths."""
+    """Returns True if the correlation of forward and backward times is known and too low to be caused by microbatches
+    of different length."""
     return correlation is not None and correlation < MIN_PASSES_CORRELATION
 
 
@@ -162,8 +170,9 @@ def _passes_correlation(context: JobContext) -> float | None:
     its rank.
 
     A long sequence takes longer in both passes (OSDI'25, arXiv 2505.05713). A difference in only one pass is noise.
-    Returns None if too few microbatches have both times, if these do not vary, or for an interleaved pipeline, where
-    the n-th forward pass and the n-th backward pass are not of the same microbatch.
+    Returns None if too few microbatches have both times, if one of the two times does not vary, or if the pipeline is
+    interleaved. In an interleaved pipeline, the n-th forward pass and the n-th backward pass are not of the same
+    microbatch.
     """
     times: list[tuple[float, float]] = []
     if is_interleaved(context):
@@ -202,7 +211,8 @@ def pipeline_bubble(context: JobContext) -> Iterator[Candidate]:
     """Yields a candidate if the pipeline has too few microbatches: the bubble takes at least MIN_BUBBLE of the step.
 
     The bubble of p stages and m microbatches is (p - 1) / (m + p - 1) of the step (Megatron-LM, arXiv 2104.04473). The
-    bound of the candidate is the length of the job with half of the bubble's time, (p - 1) / 2 instead of p - 1.
+    bound of the candidate (lower bound of the length of the job after the fix) assumes that the bubble takes half of
+    its time.
     """
     stages, microbatches = context.grid.stages, _microbatches_of(context)
     if stages < 2 or not microbatches:

@@ -14,10 +14,10 @@ from tb_bottleneck.jobs.scenarios import Changed, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
-# A link is slow if it reaches this share of the bandwidth of its peers.
+# A link is slow if it reaches less than this share of the bandwidth of links of the same kind.
 SLOW_BANDWIDTH = 0.7
 MIN_CALLS = 3
-# The fastest calls of a group of which not all ranks were recorded. It is chosen.
+# Quantile of the durations of a group with unrecorded ranks at which calls count as fast. Chosen.
 FAST_SHARE = 0.1
 
 
@@ -25,8 +25,8 @@ class SlowRows(NamedTuple):
     """Rows (communications of one rank) in slow channels. A channel is a process group or, for messages, a pair of
     ranks.
 
-    `time` has for each row the typical time of its channel, `usual` that of the other channels for the same kind of
-    group, operation and size, in ns.
+    `time` has for each row the typical time of its channel, `usual` the lower median of the typical times of all
+    channels with the same kind of group, operation and size. Both are in ns.
     """
 
     rows: Ints
@@ -45,8 +45,8 @@ class SlowRows(NamedTuple):
 def slow_links(context: JobContext) -> Iterator[Candidate]:
     """Yields up to two candidates for slow channels (groups, or pairs of ranks that exchange messages).
 
-    "slow_link" has the ranks of all slow channels whose ranks were all recorded. "slow_group" has those of slow groups
-    with unrecorded ranks, where the cause may also be an unrecorded rank that is late.
+    "slow_link" has the ranks of all slow channels whose ranks were all recorded. "slow_group" has the recorded ranks of
+    slow groups that also have unrecorded ranks, where the cause may also be an unrecorded rank that is late.
     """
     rows, slow, partly = context.job.rows, slow_rows(context), partly_recorded_slow_rows(context)
     if len(slow.rows):
@@ -68,8 +68,8 @@ def slow_rows(context: JobContext) -> SlowRows:
 def partly_recorded_slow_rows(context: JobContext) -> SlowRows:
     """Returns the rows of slow groups that have unrecorded ranks and communicate within the layers (LAYER_KINDS).
 
-    The fast calls of each group are compared (the FAST_SHARE quantile of the durations), because in these, no rank was
-    late.
+    The fast calls of each group are compared (the FAST_SHARE quantile of the durations), because no rank was late in a
+    fast call.
     """
     job, recorded = context.job, set(context.job.ranks)
     partly = [
@@ -88,8 +88,9 @@ def _slower_rows(context: JobContext, chosen: Ints, times: Floats, typical: Call
     """Returns those of the rows `chosen` whose channel is slower than other channels with the same kind of group,
     operation and size.
 
-    `times` has one time (ns) per row of the job. `typical` reduces the times of a channel to one time. A channel is
-    slow if the lower median of the typical times of all channels is less than SLOW_BANDWIDTH times its own.
+    `times` has one time (ns) per row of the job. `typical` reduces the times of a channel to one time. A channel (a
+    process group or a pair of ranks) is slow if the lower median of the typical times of all such channels is less than
+    SLOW_BANDWIDTH times its own typical time, and the channel has at least MIN_CALLS of the rows.
     """
     rows = context.job.rows
     kinds = np.unique(context.grid.kinds, return_inverse=True)[1] if context.grid.kinds else np.zeros(1, np.int64)

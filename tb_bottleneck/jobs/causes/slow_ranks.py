@@ -1,8 +1,9 @@
 """Ranks that take longer than their peers in almost every step, in total or in one kind of own time.
 
-The main part of the excess decides the cause: the loader (`rank_input`), pauses (`rank_interruption`), more work
-(`data_imbalance`, `expert_imbalance`), slower kernels (`throttled_rank`), or anything else (`slow_rank`). If all ranks
-of one of several hosts are slow for the same reason, the cause is the host (`slow_host`).
+Own time is time without waiting for other ranks. The kind of own time that exceeds that of the peers most decides the
+cause: the loader (`rank_input`), pauses (`rank_interruption`), more work (`data_imbalance`, `expert_imbalance`), slower
+kernels (`throttled_rank`), or anything else (`slow_rank`). If all ranks of one of several hosts are slow for the same
+reason, the cause is the host (`slow_host`).
 """
 
 from collections import defaultdict
@@ -17,15 +18,18 @@ from tb_bottleneck.jobs.scenarios import Changed, even_ranks, like_peers
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
-# Longer than its peers by this share: msprof-analyze calls a card slow from 5 % on.
+# A rank is slow if its own time exceeds the usual own time by more than this share. msprof-analyze calls a card slow
+# from 5 % on.
 MIN_EXCESS = 0.05
-# In this share of the steps, so that it is not a single event.
+# A rank must be slow in at least this share of the steps, so that a single event does not count.
 MIN_STEPS = 0.8
-# A kind of own time that is longer by this share of the step in as many steps is part of what the fix removes.
+# The fix of a slow rank shortens each kind of own time that is longer by more than this share of the usual own time,
+# also in MIN_STEPS of the steps.
 MIN_PART = 0.01
-# More work than the peers by this share explains a longer device time.
+# A rank whose amount of work exceeds that of the peers by at least this share has a longer device time because of the
+# work.
 MIN_MORE_WORK = 0.03
-# The largest part of an all-to-all exceeds the mean part by this share.
+# Experts are uneven if the largest part of an all-to-all exceeds the mean part by at least this share.
 MIN_EXPERT_SKEW = 0.2
 
 
@@ -61,9 +65,9 @@ def persistent_ranks(context: JobContext) -> Ints:
 def _longer_kinds(context: JobContext, least: float) -> Bools:
     """Returns a mask of shape (ranks, kinds): True if own time of this kind alone is longer than usual in most steps.
 
-    The excess must be larger than `least` (0 to 1) times the usual own time of all kinds. Device time that the amount
-    of work explains does not count. Host time and unexplained time are taken together, because recordings cannot
-    reliably distinguish them.
+    The excess (own time of the kind - that of the peers) must be larger than `least` (0 to 1) times the usual own time
+    of all kinds together. Device time that the amount of work explains does not count. Host time and unexplained time
+    are taken together, because recordings cannot reliably distinguish them.
     """
     table = context.own
     excess = table.excess.copy()
@@ -102,7 +106,8 @@ def _in_most_steps(over: Bools, total: Floats) -> Bools:
 
 
 def _usual_total(context: JobContext) -> Floats:
-    """Returns the usual own time of all kinds together in ns, of shape (ranks, steps): the lower median over peers."""
+    """Returns the usual own time of all kinds together in ns, of shape (ranks, steps): the lower median over the ranks
+    of the same stage. For the only rank of a stage, it is the sum of OwnTable.usual over the kinds."""
     usual = np.empty_like(context.own.total)
     for stage in range(context.grid.stages):
         peers = np.flatnonzero(context.grid.stage == stage)
@@ -114,7 +119,8 @@ def _usual_total(context: JobContext) -> Floats:
 
 def _cause(context: JobContext, rank: int, longer: Bools) -> str:
     """Returns the id of the cause for a slow rank (see the module docstring). `rank` is a position among the recorded
-    ranks, `longer` a mask of the kinds of own time that alone are longer in most steps."""
+    ranks, `longer` a mask of the kinds of own time of which each alone is longer than usual in most steps (see
+    _longer_kinds)."""
     excess = np.nanmedian(context.own.excess[rank], axis=0)
     kind = Own(int(np.argmax(np.where(longer, excess, -np.inf) if longer.any() else excess)))
     if kind is Own.INPUT:

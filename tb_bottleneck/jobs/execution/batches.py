@@ -10,7 +10,8 @@ from concurrent.futures import Executor, Future, as_completed
 from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse
 from tb_bottleneck.report.builders.report_builder import ReportIdentity, unreadable_report
 
-# A task takes at least about a second, so that its dispatch (about 10 ms on Dask) does not matter.
+# Largest number of tasks in a batch. A batch of this size takes at least about a second, so the time to dispatch it
+# (about 10 ms on Dask) does not matter.
 MAX_BATCH = 32
 # Batches per worker: enough to even out recordings of different size.
 BATCHES_PER_WORKER = 4
@@ -22,12 +23,12 @@ _Batch = tuple[int, ...]
 def analyse_in_batches(
     tasks: Sequence[Task], open_executor: OpenExecutor, workers: int, progress: Callable[[int, int], None]
 ) -> list[RankResult]:
-    """Analyses the recordings of `tasks` on an executor with `workers` workers, and returns the results in the same
-    order.
+    """Analyses the recordings of `tasks` on an executor with `workers` workers, and returns one result per task, in the
+    order of `tasks`.
 
-    `open_executor` may be called several times, because a broken executor is replaced. `progress` is called with the
-    number of finished tasks and the number of all tasks. If an exception such as KeyboardInterrupt is raised, the tasks
-    that have not started are cancelled.
+    `open_executor` opens an executor. It may be called several times, because a broken executor is replaced. `progress`
+    is called with the number of finished tasks and the number of all tasks. If an exception such as KeyboardInterrupt
+    is raised, the tasks that have not started are cancelled.
     """
     size = max(min(len(tasks) // (workers * BATCHES_PER_WORKER), MAX_BATCH), 1)
     batches: list[_Batch] = [tuple(range(at, min(at + size, len(tasks)))) for at in range(0, len(tasks), size)]
@@ -36,7 +37,8 @@ def analyse_in_batches(
     def run(some: Sequence[_Batch]) -> list[tuple[_Batch, BaseException]]:
         return _run(tasks, some, open_executor, results, lambda: progress(len(results), len(tasks)))
 
-    # One death fails all unfinished tasks of a pool of processes: they are run again, then each in a pool of its own.
+    # If one process dies, all unfinished tasks of its pool fail. Failed tasks run again one by one, and tasks that fail
+    # again run each in a pool of its own.
     failed = run(batches)
     failed = run([(position,) for batch, _ in failed for position in batch]) if failed else []
     for batch, _ in failed:

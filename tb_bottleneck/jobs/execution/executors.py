@@ -36,8 +36,8 @@ class ClusterOptions:
 
     @classmethod
     def of(cls, scheduler: str, scheduler_file: str, workers: int, environment: Mapping[str, str]) -> "ClusterOptions":
-        """Returns the options. If none is given, the address of the scheduler is taken from SCHEDULER_VARIABLE in
-        `environment`, if it is set."""
+        """Returns the given options. If all of them are empty or 0, the address of the scheduler is taken from
+        SCHEDULER_VARIABLE in `environment`, if it is set."""
         if not (scheduler or scheduler_file or workers):
             scheduler = environment.get(SCHEDULER_VARIABLE, "")
         return cls(scheduler, scheduler_file, workers)
@@ -85,8 +85,8 @@ def dask_executors(options: ClusterOptions) -> Iterator[tuple[Callable[[], Execu
 
 @contextmanager
 def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
-    """Yields the keyword arguments of a Dask client: for the cluster that the options name, or for a cluster on this
-    machine that ends with the block."""
+    """Yields the keyword arguments of a Dask client. If the options name a scheduler, they connect to its cluster.
+    Otherwise, they connect to a new cluster on this machine, which ends with the block."""
     address = _written_address(options.scheduler_file) if options.scheduler_file else options.scheduler
     if address:
         _check(address)
@@ -95,7 +95,7 @@ def _cluster(options: ClusterOptions) -> Iterator[dict[str, Any]]:
     from distributed import LocalCluster
 
     settings = {"n_workers": options.workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    # Batches of dead workers are run again one by one (batches.py), so Dask need not try them several times.
+    # Batches of dead workers are run again one by one (batches.py), so Dask need not retry them.
     with LocalCluster(**settings, scheduler_kwargs={"allowed_failures": 0}) as cluster:
         yield {"address": cluster}
 
@@ -113,8 +113,8 @@ def _written_address(path: str) -> str:
 
 
 def _check(address: str) -> None:
-    """Raises OSError or ValueError if `address`, that of a Dask scheduler, cannot be resolved or needs a certificate
-    that is not configured. A Dask client would fail only after a minute."""
+    """Raises OSError or ValueError if `address`, the address of a Dask scheduler, cannot be resolved or needs a
+    certificate that is not configured. Without this check, a Dask client would fail only after a minute."""
     from distributed.comm import resolve_address
     from distributed.security import Security
 

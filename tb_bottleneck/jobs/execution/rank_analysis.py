@@ -1,7 +1,7 @@
 """The analysis of a recording: its report, and the summary of its rank.
 
-An analysis runs in this process or in a worker. Modules that only the cache needs are imported only if there is a
-cache, because their import takes longer than the diagnosis of a small trace.
+An analysis runs in this process or in a worker. Modules that only the cache needs are imported only if a task uses the
+cache or writes its report, because their import takes longer than the diagnosis of a small trace.
 """
 
 import os
@@ -26,9 +26,9 @@ Progress = Callable[[int, int], None]
 class Task:
     """One recording to analyse.
 
-    `path` is its file, `run` the name of its run in the report. If `cache` is True, the cache of reports is read and
-    filled. If `summarise` is True, the rank is also summarised for the analysis of its job. If `write` is True, the
-    report is also written next to the recording.
+    `path` is its file, `run` the name of its run in the report. If `cache` is True, saved results are used (from the
+    cache of reports or next to the recording), and the cache is filled. If `summarise` is True, the rank is also
+    summarised for the analysis of its job. If `write` is True, the report is also written next to the recording.
     """
 
     path: str
@@ -43,7 +43,8 @@ class RankResult:
     """The result of a task.
 
     `report` is the report as serialised protobuf, `summary` the encoded summary of the rank (empty if there is none).
-    `problem` says why the report could not be written next to the recording; it is empty if there was no error.
+    `problem` says why the report could not be written next to the recording; it is empty if the report was written or
+    the task did not ask for this.
     """
 
     report: bytes
@@ -69,8 +70,8 @@ def analyse(task: Task, progress: Progress | None = None) -> RankResult:
 
 
 def _with_files(task: Task, progress: Progress | None) -> RankResult:
-    """Returns the result of one recording, from the cache or from a report next to the recording if possible. Fills the
-    cache, and writes the report, if the task asks for it."""
+    """Returns the result of one recording, from the cache or from a report next to the recording if possible. If the
+    task asks for it, fills the cache and writes the report next to the recording."""
     from tb_bottleneck.report.cache.file_identity import identity_of
     from tb_bottleneck.report.cache.report_store import Store
     from tb_bottleneck.report.cache.sidecar import is_repeatable
@@ -82,7 +83,7 @@ def _with_files(task: Task, progress: Progress | None) -> RankResult:
     if report is None:
         report, summary = _analysed(task, progress)
     if identity is None or not is_repeatable(report) or identity_of(task.path) != identity:
-        return RankResult(_packed(report), summary)  # what is stored would belong to none of the file's states
+        return RankResult(_packed(report), summary)  # not reusable, for example because the file has changed
     if analysed and store is not None:
         store.put(identity, report)
         if task.summarise:
@@ -91,8 +92,9 @@ def _with_files(task: Task, progress: Progress | None) -> RankResult:
 
 
 def _saved(task: Task, identity: "FileIdentity | None", store: "Store | None") -> "tuple[pb.Report | None, bytes]":
-    """Returns the saved report and summary of the recording. The report is None if none was saved, or if the task needs
-    a summary of the rank and none was saved. The summary may be empty."""
+    """Returns the saved report and summary of the recording. The report is None if no report was saved, if the task
+    does not use the cache, or if the task needs a summary of the rank and no summary was saved. The summary may be
+    empty."""
     from tb_bottleneck.report.cache import sidecar
 
     if identity is None or not task.cache:

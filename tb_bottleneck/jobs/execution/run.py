@@ -9,7 +9,8 @@ from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse
 from tb_bottleneck.sources.paths import status_of
 
-# Processes take half a second to start, in which about this much compressed trace is analysed.
+# Smallest total size in bytes of recordings for which processes are started. Starting processes takes half a second, in
+# which about this much compressed trace is analysed.
 MIN_BYTES = 4 << 20
 Begin = Callable[[str], Callable[[int, int], None]]
 
@@ -22,18 +23,20 @@ def analyse_all(
     scheduler_file: str = "",
     workers: int = 0,
 ) -> list[RankResult]:
-    """Analyses the recordings of `tasks`, and returns the results in the same order. They do not depend on where the
-    tasks run.
+    """Analyses the recordings of `tasks`, and returns the results in the same order. The results do not depend on where
+    the tasks run.
 
     Args:
         tasks: the recordings to analyse.
-        bar: a progress bar; it takes a label, and returns a function that takes the finished and the total amount.
+        bar: a context manager of a progress bar; it yields a function that takes a label and returns a function, which
+            takes the finished and the total amount of work.
         processes: the number of local processes; 0 means as many as are useful.
         scheduler: the address of a Dask scheduler.
         scheduler_file: the path of the file in which a Dask scheduler has written its address.
         workers: the number of workers of a Dask cluster to start on this machine.
 
-    At most one of the last four options may be given. Raises NotFound and NoCluster as dask_executors does.
+    At most one of the last four options may be given. An empty text or 0 means that an option is not given. Raises
+    NotFound and NoCluster as dask_executors does.
     """
     with bar as begin:
         environment = {} if processes else os.environ
@@ -52,7 +55,8 @@ def analyse_all(
 
 
 def _is_alone(tasks: Sequence[Task], cluster: str | int, processes: int) -> bool:
-    """Returns True if the tasks run in this process, because one process is requested, or others would save no time.
+    """Returns True if the tasks run in this process, because one process is requested, or because more processes would
+    save no time.
 
     `cluster` is any option that names a Dask cluster, or an empty text or 0.
     """

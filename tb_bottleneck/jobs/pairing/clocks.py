@@ -1,9 +1,10 @@
 """Aligns the clocks of the hosts: all ranks leave a synchronising collective at about the same time.
 
-The ranks of a host share its clock. Groups connect the hosts: starting with one clock, each clock is set by the pairs
-that it shares with clocks that are already set. Then, relaxation finds the offset of each clock: the median difference
-of its ends from the mean end of each pair. If a recording is long, a drift is fitted, too.
-The clocks are not aligned if no pair connects the hosts, there are too few collectives, or ends contradict each other.
+The ranks of a host share its clock. Groups with ranks on several hosts connect the clocks. A pair is the set of rows
+(one per rank) of one operation. Starting with one clock, each clock is set by the pairs that it shares with clocks that
+are already set. Then, the offsets are refined in rounds: each round adds to the offset of a clock the median of (end of
+a row on this clock - mean end of its pair). If a recording is long, a drift is fitted, too. The clocks are not aligned
+if pairs do not connect all hosts, if there are too few pairs, or if a clock was set during the recording.
 """
 
 from dataclasses import dataclass
@@ -16,19 +17,21 @@ from tb_bottleneck.jobs.pairing.pairs import Pairs
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
-# Small messages end within some microseconds of each other on all ranks, large ones within 0.1 to 0.6 ms (TraceLens,
-# tests/traces/mi300/llama_70b_fsdp).
+# Collectives with fewer bytes count as small. Small collectives end within some microseconds of each other on all
+# ranks, large ones within 0.1 to 0.6 ms (TraceLens, tests/traces/mi300/llama_70b_fsdp).
 SMALL_MESSAGE_BYTES = 64 << 10
 MIN_COLLECTIVES = 8
 # A drift is fitted only to recordings that are long enough to show it.
 MIN_DRIFT_SPAN_NS, MIN_DRIFT_COLLECTIVES = NS_PER_S, 20
-# Quartz oscillators are within 100 ppm; more is a step of the clock.
+# Quartz oscillators drift by at most 100 ppm. A larger drift means that the clock was set.
 MAX_DRIFT = 100e-6
-# A kernel's times are exact to some hundred ns. A row of Gloo begins after its rank has arrived, on a busy machine
-# milliseconds later.
+# Largest plausible time from the first end to the last recorded start in a pair of collective kernels, and in a pair of
+# Gloo rows. A kernel's times are exact to some hundred ns. A row of Gloo begins after its rank has arrived, on a busy
+# machine milliseconds later.
 LATE_KERNEL_NS, LATE_ROW_NS = 1_000.0, 5_000_000.0
-# All ranks leave a collective within 0.6 ms (above), with Gloo within some. Ends that are this many times further apart
-# than those of the best quarter are of different collectives.
+# All ranks leave a collective within 0.6 ms (see above), or within some milliseconds with Gloo. If the ends of a pair
+# are this many times further apart than those of the closest quarter of the pairs, its rows belong to different
+# collectives.
 MAX_APART = 10.0
 _ROUNDS, _DRIFT_ROUNDS = 200, 20
 _CONVERGED_NS, _CONVERGED_DRIFT = 10.0, 1e-8
@@ -39,10 +42,11 @@ SYNCHRONISING = tuple(int(operation) for operation in Operation if operation.syn
 class Clocks:
     """The offsets of the ranks' clocks from the common clock of the job.
 
-    The offset of a rank in ns is `offset` at the time `origin` (ns since 1970), plus `drift` per ns after `origin`. It
-    is subtracted from the times of the rank. `error` is the uncertainty in ns: the 90th percentile of the remaining
-    differences between the ends of a collective, without outliers; 0 if all ranks share one clock. It is None if the
-    clocks cannot be aligned. Then, `because` is the key of the reason, and the offsets are only estimates.
+    The offset of a rank in ns is `offset` at the time `origin` (ns since 1970), plus `drift` per ns after `origin`.
+    This offset is subtracted from the times of the rank to obtain times on the common clock. `error` is the uncertainty
+    in ns: the 90th percentile of the remaining differences between the ends of a collective, without outliers; 0 if all
+    ranks share one clock. `error` is None if the clocks cannot be aligned. Then, `because` is the key of the reason,
+    and the offsets are only estimates.
     """
 
     offset: Floats
@@ -111,11 +115,12 @@ def _error(residual: Floats) -> float | None:
 
 
 def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
-    """Returns a mask of the pairs that are wrong: a rank leaves a synchronising collective before another rank arrives.
+    """Returns a mask of the pairs that are wrong: a rank leaves a synchronising collective clearly before another rank
+    arrives.
 
     If collectives were paired by their order (level "order" or "size"), a pair is also wrong if its ranks leave far
-    apart although those of most other pairs leave together. Pairs of ranks with different clocks are judged only if
-    these clocks are aligned.
+    apart in time, the ranks of other pairs leave together, and one of its rows ends nearer to another pair (see
+    _fits_another). Pairs of ranks with different clocks are judged only if these clocks are aligned.
     """
     rows, hosts = job.rows, hosts_of(job)
     used = (pairs.pair >= 0) & np.isin(rows.operation, SYNCHRONISING)
@@ -128,7 +133,7 @@ def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
     wrong = latest - earliest > np.where((low == high) & (low >= 0), late, across)
     if pairs.level in ("order", "size") and len(pair) and not clocks.because:
         apart = np.where(np.isfinite(left), left - earliest, 0.0)
-        usual = float(np.quantile(apart[np.isfinite(left)], 0.25))  # up to three quarters may be wrong
+        usual = float(np.quantile(apart[np.isfinite(left)], 0.25))  # up to three quarters of the pairs may be wrong
         unlike = apart > max(LATE_ROW_NS, MAX_APART * usual)
         wrong |= unlike & _fits_another(end, pair, rows.group[used], pairs.count)
     return np.asarray(wrong, np.bool_)
@@ -136,7 +141,8 @@ def contradicted(job: JobTable, pairs: Pairs, clocks: Clocks) -> Bools:
 
 def _fits_another(end: Floats, pair: Ints, group: Ints, count: int) -> Bools:
     """Returns a mask of the `count` pairs in which the end of a row is nearer to the median end of another pair of the
-    same group than to that of its own pair. In the other pairs, the row itself ended late.
+    same group than to that of its own pair. If no row of a pair ends nearer to another pair, the late row was only
+    delayed, and the pair may be right.
 
     `end` (ns), `pair` and `group` have one value per row.
     """
@@ -164,9 +170,9 @@ def _extremes(values: Floats, classes: Ints, count: int) -> tuple[Floats, Floats
 def _usable(job: JobTable, pairs: Pairs, clock: Ints, count: int) -> Bools:
     """Returns a mask of the rows from which clocks are aligned: rows of pairs that contain ranks with different clocks.
 
-    Small collectives are preferred, because all ranks leave them together. Large collectives, then small and large
-    messages are also used if the rows before do not suffice. `clock` has the clock of each rank, `count` is the number
-    of clocks.
+    Small collectives are preferred, because all ranks leave them together. If small collectives do not suffice (see
+    _suffices), large collectives are used too, then small messages and collectives, then all rows. `clock` has the
+    number of the clock of each rank, `count` is the number of clocks.
     """
     rows, paired = job.rows, pairs.pair >= 0
     mine = clock[rows.rank]
@@ -180,7 +186,8 @@ def _usable(job: JobTable, pairs: Pairs, clock: Ints, count: int) -> Bools:
 
 
 def _suffices(pair: Ints, clock: Ints, count: int) -> bool:
-    """Returns True if there are at least MIN_COLLECTIVES pairs, and they connect all `count` clocks."""
+    """Returns True if the rows contain at least MIN_COLLECTIVES pairs that connect all `count` clocks. `pair` and
+    `clock` have one value per row."""
     return len(np.unique(pair)) >= MIN_COLLECTIVES and _connected(pair, clock, count)
 
 
@@ -196,9 +203,10 @@ def _residuals(end: Floats, pair: Ints) -> Floats:
 def _offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
     """Returns the offset (ns) of each of the `count` clocks, relative to the first one.
 
-    Relaxation makes the median residual of the rows of each clock zero. `end` (ns), `pair` and `clock` have one value
-    per row. The relaxation needs good first offsets: otherwise, clocks that only few rows connect stay apart, such as
-    those of the replicas of a pipeline, which exchange many messages within but few collectives with each other.
+    The offsets are changed in rounds until the median residual (end - mean end of the pair) of the rows of each clock
+    is zero. `end` (ns), `pair` and `clock` have one value per row. These rounds need good first offsets. Otherwise,
+    clocks that only few rows connect keep wrong offsets, such as those of the replicas of a pipeline, which exchange
+    many messages within a replica but few collectives between replicas.
     """
     offset = _first_offsets(end, pair, clock, count)
     for _ in range(_ROUNDS if len(end) else 0):
@@ -210,7 +218,8 @@ def _offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
 
 
 def _first_offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
-    """Returns rough offsets (ns) of the clocks, from which the relaxation starts. The arguments are as in _offsets.
+    """Returns rough offsets (ns) of the clocks, from which the rounds in _offsets start. The arguments are as in
+    _offsets.
 
     The first clock has the offset 0. Each round sets the clocks that share a pair with a clock that is already set.
     Clocks that are not connected to the first one keep the offset 0.
@@ -231,7 +240,8 @@ def _first_offsets(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
 
 
 def _medians(values: Floats, classes: Ints, count: int) -> Floats:
-    """Returns the lower median of `values` in each of the `count` classes; 0 for a class without values."""
+    """Returns the lower median of `values` in each of the `count` classes; 0 for a class without values. `classes` has
+    the class of each value, from 0 to `count` - 1."""
     order = np.lexsort((values, classes))
     size = np.bincount(classes, minlength=count)
     middle = np.cumsum(size) - size + np.maximum(size - 1, 0) // 2
@@ -241,8 +251,8 @@ def _medians(values: Floats, classes: Ints, count: int) -> Floats:
 def _drifts(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
     """Returns the drift of each clock relative to the others, in ns per ns; 0 if the recording is too short.
 
-    The drift is the median slope of the residuals of a clock between the first and the second half of the recording.
-    The arguments are as in _offsets.
+    The drift is the median slope of the residuals (end - mean end of the pair) of a clock between the first and the
+    second half of its rows. The arguments are as in _offsets.
     """
     drift = np.zeros(count)
     if not len(end) or end.max() - end.min() < MIN_DRIFT_SPAN_NS:
@@ -276,8 +286,8 @@ def _refusal(pair: Ints, clock: Ints, count: int, stepped: bool) -> str:
 
 
 def _with_steps(job: JobTable, clock: Ints, offset: Floats, label: Ints, origin: int) -> Floats:
-    """Returns `offset` (ns, one per clock), changed for clocks that no pair connects: with the new offsets, the steps
-    of equal number begin at the same mean time.
+    """Returns `offset` (ns, one per clock), changed for sets of clocks that no pair connects with the first clock. With
+    the new offsets, steps with equal numbers begin at the same mean time in all sets.
 
     `clock` has the clock of each rank, `label` the number of the connected set of each clock. The error is some
     milliseconds, which suffices to replay the ranks together, but not to distinguish waiting from transfer.

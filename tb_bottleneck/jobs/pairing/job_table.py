@@ -61,7 +61,8 @@ class JobTable:
 
 
 def job_table(summaries: Sequence[RankSummary]) -> JobTable:
-    """Returns the table of the job with these summaries, in any order. Each rank must occur once."""
+    """Returns the table of the job with the ranks of `summaries`, which may be in any order. Each rank must occur only
+    once."""
     ordered = tuple(sorted(summaries, key=lambda summary: summary.facts.rank))
     groups, rows_of = _joined_groups(ordered)
     numbered = all(summary.numbers for summary in ordered)
@@ -74,10 +75,11 @@ def job_table(summaries: Sequence[RankSummary]) -> JobTable:
 
 
 def _joined_groups(summaries: Sequence[RankSummary]) -> tuple[tuple[ProcessGroup, ...], list[Ints]]:
-    """Returns the process groups of the job, and for each summary the row among them of each group of the rank.
+    """Returns the process groups of the job, and one array per summary that has the index in these process groups of
+    each group of the rank.
 
-    A group is identified by its name, or by its name and ranks if groups of the same name have different ranks. If the
-    list of ranks of a group was cut, the group consists of the ranks that list it.
+    A group is identified by its name, or by its name and ranks if groups of the same name have different ranks. If no
+    rank recorded the complete list of ranks of a group, the group consists of the recorded ranks that use it.
     """
     lists: defaultdict[str, set[tuple[int, ...]]] = defaultdict(set)
     for summary in summaries:

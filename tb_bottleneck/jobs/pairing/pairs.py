@@ -13,9 +13,9 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows
 UNKNOWN = -(1 << 40)
 """The step of a row that could not be numbered."""
 
-# Share of the compared operations that must agree after a shift.
+# Smallest share of the compared operations of two ranks that must agree if one sequence is shifted against the other.
 MIN_AGREEMENT = 0.95
-# Fewer common operations are no evidence for a shift.
+# Smallest number of operations that a shift must compare to count.
 MIN_COMMON = 8
 MAX_SHIFTS = 512
 # Longer sequences of one step are not aligned: the time grows with the square of the length.
@@ -30,8 +30,8 @@ def ordinals_of(job: JobTable, classes: Ints) -> tuple[Ints, Ints]:
     `classes` has for each row the number of its process group (or of its group, operation and size); -1 excludes the
     row. If steps are numbered, the n-th collective of its class in a step has the position n. If the sequence of a rank
     differs from that of most ranks, because rows are missing, it is aligned to theirs, and rows that do not match are
-    not numbered. If steps are not numbered, the sequences of the whole recordings are shifted until they agree.
-    Repeated steps agree at several shifts; the shift with the nearest ends is then used.
+    not numbered. If steps are not numbered, the sequences of the whole recordings are shifted until they agree. If
+    steps repeat, the sequences agree at several shifts; the shift with the nearest ends is then used.
     """
     step, ordinal = np.full(len(classes), UNKNOWN), np.zeros(len(classes), np.int64)
     for rows_of_rank in _sequences(job, classes).values():
@@ -55,16 +55,16 @@ def _sequences(job: JobTable, classes: Ints) -> dict[int, dict[int, Rows]]:
 
 
 def _tokens(job: JobTable, rows: Rows) -> list[_Token]:
-    """Returns (operation, bytes) for each of `rows`, which is compared between ranks. The bytes of an all-to-all are 0,
-    because they may differ between ranks."""
+    """Returns for each of `rows` the pair (operation, bytes), by which rows are compared between ranks. The bytes of an
+    all-to-all are 0, because they may differ between ranks."""
     operation, size = job.rows.operation[rows], job.rows.bytes[rows]
     varying = operation == Operation.ALL_TO_ALL
     return list(zip(operation.tolist(), np.where(varying, 0, size).tolist(), strict=True))
 
 
 def _in_steps(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordinal: Ints) -> None:
-    """Writes the step and the position in the step of the rows of one class into `step` and `ordinal`, for numbered
-    steps."""
+    """Writes the step and the position in the step of the rows of one class into `step` and `ordinal`, in a job with
+    numbered steps. `rows_of_rank` maps positions of ranks to their rows of this class."""
     by_step: defaultdict[int, list[Rows]] = defaultdict(list)
     for rows in rows_of_rank.values():
         numbers = job.rows.step[rows]
@@ -78,8 +78,9 @@ def _in_steps(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordinal:
 
 
 def _assign(part: Rows, sequence: list[_Token], usual: list[_Token], number: int, step: Ints, ordinal: Ints) -> None:
-    """Writes the numbers of the rows `part` of one rank in step `number`. `sequence` are their tokens, `usual` those of
-    most ranks. If the two differ, only matching rows are numbered."""
+    """Writes the numbers of the rows `part` of one rank in step `number`. `sequence` are the tokens of these rows (see
+    _tokens), `usual` the most frequent sequence of tokens over all ranks. The numbers are written into `step` and
+    `ordinal`. If the two differ, only matching rows are numbered."""
     if sequence == usual:
         step[part], ordinal[part] = number, np.arange(len(part))
         return
@@ -91,8 +92,8 @@ def _assign(part: Rows, sequence: list[_Token], usual: list[_Token], number: int
 
 
 def _in_recording(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordinal: Ints) -> None:
-    """Writes step 0 and the position in the recording of the rows of one class into `step` and `ordinal`, for steps
-    without numbers."""
+    """Writes step 0 and the position in the recording of the rows of one class into `step` and `ordinal`, in a job
+    without numbered steps. `rows_of_rank` maps positions of ranks to their rows of this class."""
     reference = max(rows_of_rank.values(), key=len)
     for rows in rows_of_rank.values():
         shift = 0 if rows is reference else _shift(job, reference, rows)
@@ -103,9 +104,10 @@ def _in_recording(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordi
 def _shift(job: JobTable, reference: Rows, rows: Rows) -> int | None:
     """Returns the position in `reference` of the first of `rows` (negative if it is before `reference`).
 
-    Both are rows of one rank each. At this shift, at least MIN_AGREEMENT of their operations and sizes agree. If
-    several shifts agree, the one with the smallest median difference of the ends is used, if the difference is less
-    than a quarter of the next one. Otherwise, and if no shift agrees, returns None.
+    `reference` and `rows` are the rows of one rank each. At the returned shift, at least MIN_AGREEMENT of the compared
+    operations and sizes agree. If several shifts agree, the shift with the smallest median difference of the ends is
+    returned, provided that this difference is less than a quarter of the second smallest. Otherwise, and if no shift
+    agrees, returns None.
     """
     ids: dict[_Token, int] = {}
     one, other = (np.array([ids.setdefault(token, len(ids)) for token in _tokens(job, of)]) for of in (reference, rows))
@@ -153,9 +155,10 @@ def pairs_of(job: JobTable) -> Pairs:
     """Returns the pairs of a job.
 
     All collectives of a job are identified by the first of these that was recorded: (1) "id": Comms Id; (2) "sequence":
-    group, operation and sequence number; (3) "order": group, step and position in the step; (4) "size": as (3), with
-    the operation and the size, for recordings without groups. A message is identified as the n-th message of its step
-    from one rank to another in its group, because senders and receivers count sequence numbers separately.
+    group, operation and sequence number; (3) "order": group, step and position in the step; (4) "size": as (3), but the
+    position is counted among rows with the same operation and size, for recordings that do not name the groups. A
+    message is identified as the n-th message of its step from one rank to another in its group, because senders and
+    receivers count sequence numbers separately.
     """
     rows = job.rows
     messages = np.isin(rows.operation, P2P)
@@ -174,6 +177,7 @@ def pairs_of(job: JobTable) -> Pairs:
 
 def _keys(job: JobTable, collectives: Bools) -> tuple[tuple[Ints, ...], str]:
     """Returns the columns (one value per row) whose combination identifies a collective, and the level (see pairs_of).
+    If the step of a row is UNKNOWN, the row cannot be identified.
 
     `collectives` is a mask of the rows that are no messages.
     """
@@ -198,7 +202,8 @@ def _size(rows: JobRows) -> Ints:
 def _message_ids(job: JobTable, messages: Bools) -> Ints:
     """Returns a number for each row in the mask `messages`, which is equal for both ends of a message.
 
-    It identifies the group, sender, receiver, step and position in the step.
+    The number identifies the group, sender, receiver, step and position in the step. A row whose other rank was not
+    recorded gets a number of its own.
     """
     rows = job.rows
     own = np.array(job.ranks, np.int64)[rows.rank[messages]]
@@ -237,8 +242,8 @@ def _counts(ids: Ints) -> Ints:
 
 
 def _contradicting(rows: JobRows, ids: Ints) -> Bools:
-    """Returns a mask of the pairs that contradict themselves: the operations or the sizes of their rows differ, or they
-    have two rows of one rank. `ids` has the number of the pair of each row, or -1."""
+    """Returns a mask of the pairs that contradict themselves: the operations or the sizes of the rows differ, or two
+    rows are of one rank. `ids` has the number of the pair of each row, or -1."""
     count = int(ids.max(initial=0)) + 1
     paired = ids >= 0
     operation = np.where(np.isin(rows.operation, P2P), int(Operation.SEND), rows.operation)
@@ -256,7 +261,8 @@ def _contradicting(rows: JobRows, ids: Ints) -> Bools:
 
 
 def _has_recorded_peers(job: JobTable) -> Bools:
-    """Returns a mask of the rows whose group has another recorded rank. For messages, the peer must be recorded."""
+    """Returns a mask of the rows whose group has another recorded rank. For messages, the other rank of the message
+    must be recorded."""
     recorded = set(job.ranks)
     several = np.array([len(recorded & set(group.ranks)) > 1 for group in job.groups] or [False])
     rows = job.rows
@@ -265,7 +271,8 @@ def _has_recorded_peers(job: JobTable) -> Bools:
 
 
 def _numbered(ids: Ints, level: str, wrong: int, unpaired: int) -> Pairs:
-    """Returns the pairs with consecutive numbers. `ids` has any number of the pair of each row, or -1."""
+    """Returns the pairs with consecutive numbers. `ids` has for each row a number that identifies its pair, or -1 for a
+    row without a pair. `level`, `wrong` and `unpaired` are as in Pairs."""
     kept, inverse = np.unique(ids[ids >= 0], return_inverse=True)
     pair = np.full(len(ids), -1)
     pair[ids >= 0] = inverse

@@ -1,10 +1,10 @@
 """Finds waits of all ranks for each other that no recorded communication explains.
 
 Ranks of different stages finish a step at different times, but may begin the next collectives of their groups together.
-Then, they waited for each other in an operation that is not in the recording, such as a collective in a CUDA graph, a
-barrier over a store, or a norm of all gradients. The recording shows this as own time, for example as kernels that take
-as long as the wait. The shortest of these times is taken as the work. The rest becomes a barrier that all ranks leave
-together.
+In this case, they waited for each other before, in an operation that is not in the recording, such as a collective in a
+CUDA graph, a barrier over a store, or a norm of all gradients. The recording shows this wait as own time (time without
+waiting), for example as kernels that take as long as the wait. The shortest of these own times over the ranks is taken
+as the work. The remaining time of each rank becomes the wait in a barrier that all ranks leave together.
 """
 
 from collections.abc import Iterable
@@ -19,23 +19,27 @@ from tb_bottleneck.jobs.summary.rank_summary import Communications, Operation, O
 from tb_bottleneck.trace.header import ProcessGroup
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
-# The ranks are done this far apart, as a share of the step: less cannot cost more than the noise of steps.
+# Smallest difference between the times at which the first and the last rank finish their work, as a share of the step.
+# A smaller difference cannot cost more than the noise of steps.
 MIN_APART = 0.03
-# And they continue together: within this share of how far apart they were. That is chosen.
+# The ranks continue together if their starts of the next collective differ by at most this share of the difference
+# above. Chosen.
 TOGETHER = 0.1
-# Their own times since the collective before differ by this part of it. Ranks with equal work that begin together end
-# together without waiting, as in a pipeline without bubbles. That is chosen.
+# The own times of the ranks since the collective before must differ by at least this share of the same difference.
+# Ranks with equal work that begin together end together without waiting, as in a pipeline without bubbles. Chosen.
 MIN_UNEQUAL = 0.5
-# A barrier precedes this share of the collectives of a kind, and at least so many: one coincidence is no barrier. Both
-# are chosen.
+# A barrier must precede at least this share of the collectives of a kind, and at least this number of them, because one
+# coincidence is no barrier. Both are chosen.
 MIN_SHARE, MIN_COUNT = 0.8, 2
-# Ranks that are tried first: a barrier is one of all ranks.
+# Largest number of ranks that are examined first. If they show no barrier, the other ranks are not examined, because a
+# barrier concerns all ranks.
 MAX_TRIED = 64
 NAME = "not recorded"
 """Name of the group of barriers that were not recorded."""
 
 _KINDS = [Own.DEVICE, Own.HOST, Own.OTHER]
-"""Kinds of own time that may hide a wait. The other kinds are known to be waiting for data or a checkpoint."""
+"""Kinds of own time that may hide a wait. Time of the other kinds is known to be spent on something else: waiting for
+data, or interruptions such as checkpoints."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +158,8 @@ def _of_kind(arrivals: list[Arrivals], reference: Arrivals, kind: int) -> Ints |
 
 
 def _values(arrivals: list[Arrivals], places: Ints, name: str) -> Floats:
-    """Returns the field `name` of the arrivals at `places`, which has the shape (ranks, waits) of the result."""
+    """Returns the field `name` of the arrivals at the positions `places`. `places` and the result have the shape
+    (ranks, waits)."""
     return np.stack([getattr(each, name)[place] for each, place in zip(arrivals, places, strict=True)])
 
 
@@ -195,9 +200,9 @@ def _with_barriers(
 def _split(points: Points, place: Ints, at: Ints, rows: Ints, start: Ints, end: Ints) -> Points:
     """Returns the points with two more points for each barrier: its start, and the end of the wait for it.
 
-    They are inserted before the points `at`. The own time of such a point is divided between the time before `start`
-    and the time after `end`, both in ns since the start of the window. `rows` has the row of each barrier in the new
-    table of communications, `place` the new row of each old communication.
+    The two points are inserted before each of the points `at`. The own time before a point `at` is divided between the
+    time before `start` and the time after `end` of the barrier, both in ns since the start of the window. `rows` has
+    the row of each barrier in the new table of communications, `place` the new row of each old communication.
     """
     columns = {name: getattr(points, name) for name in Points.__dataclass_fields__}
     columns["communication"] = place[points.communication]

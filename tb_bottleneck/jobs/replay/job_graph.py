@@ -2,8 +2,9 @@
 
 The nodes are the points of each rank (jobs/summary/rank_summary.py), the arrival of each communication, and each pair.
 A rank works from point to point. A communication arrives when its rank reaches its start, or after the previous
-communication on the same stream. A pair begins when its last member arrives. Each member ends one wire time later. A
-rank that waits for a communication continues after the end of the communication.
+communication on the same stream. A pair begins when its last member arrives. The row of each member ends one wire time
+(time of its transfer) after the begin of the pair. A rank that waits for a communication continues after the end of the
+communication.
 """
 
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ class JobGraph:
     """The dependency graph of a job: edges between `nodes` nodes, from `source` to `target` (see the module docstring).
 
     An edge takes `fixed` ns, plus the own time before the point `point` (-1 for none), plus the wire time of the row
-    `row` (-1 for none). `base` is the earliest time of each node in ns; -inf for no limit. A scenario changes only own
-    times and wire times. Times are on the common clock of the job.
+    `row` (-1 for none). `base` is the earliest possible time of each node in ns; -inf for no limit. A scenario changes
+    only own times and wire times. Times are on the common clock of the job.
     """
 
     nodes: int
@@ -92,7 +93,8 @@ class _Edges:
 
 
 def job_graph(job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints | None = None) -> JobGraph:
-    """Returns the dependency graph of a job. `points` replaces the points of the job, by default points_of_job.
+    """Returns the dependency graph of a job. `points` are the points of the job; None means the result of
+    points_of_job.
 
     The nodes are numbered: first the points, then the arrivals of the rows, then the pairs.
     """
@@ -119,9 +121,10 @@ def job_graph(job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints | 
 
 
 def _edges(job: JobTable, pairs: Pairs, points: RankPoints, arrival: int, meeting: int) -> _Edges:
-    """Returns the edges of the graph. `arrival` is the node of the arrival of row 0, `meeting` the node of pair 0."""
+    """Returns the edges of the graph. Its nodes are the points, then the arrivals of the rows from node `arrival` on,
+    then the pairs from node `meeting` on."""
     edges, rows = _Edges(), np.arange(len(job.rows))
-    done = np.where(pairs.pair >= 0, meeting + pairs.pair, arrival + rows)  # one wire time before the end of the row
+    done = np.where(pairs.pair >= 0, meeting + pairs.pair, arrival + rows)  # nodes one wire time before the row ends
     point_of, starting = np.full(len(rows), -1), np.flatnonzero(~points.resumes)
     point_of[points.row[starting]] = starting
     later, waiting = np.flatnonzero(~points.first), np.flatnonzero(points.resumes)
@@ -140,9 +143,10 @@ def _edges(job: JobTable, pairs: Pairs, points: RankPoints, arrival: int, meetin
 class _Starts:
     """What the start of each row depends on, apart from its rank.
 
-    `queue` is the row behind which the row was queued on its stream, `after` the row that ended last before it during
-    the same wait of the rank; -1 for none. `delay` is the time in ns from the end of that row (or from the point of the
-    rank if there is none) to the start.
+    Each field has one value per row. `queue` is the row behind which the row was queued on its stream. `after` is the
+    row that ended last before the start of the row, during the same wait of the rank. Both are -1 if there is no such
+    row. `delay` is the time in ns from the end of that row to the start; without such a row, from the time at which the
+    rank has done its work before the start.
     """
 
     def __init__(self, job: JobTable, points: RankPoints, row_point: Ints) -> None:

@@ -2,8 +2,9 @@
 
 A rank that waits for a missing rank would wait less if a third rank, on which both depend, were faster. Therefore, each
 missing rank that a recorded rank waits for gets the own work, the order of communications and the wire times of a
-recorded peer. The peer has the same place in its groups. Ranks with known wire times come first, then those that share
-layers with the missing rank, then the nearest ranks.
+recorded peer. The peer has the same position in its groups as the missing rank in its own. Of several possible peers,
+ranks whose wire times (times of transfers) are all known are preferred, then ranks that share layers with the missing
+rank, then the nearest rank numbers.
 """
 
 from collections import defaultdict
@@ -31,9 +32,9 @@ MAX_TRIED = 64
 class CompleteGraph:
     """The dependency graph of the recorded ranks and of missing ranks, which behave like recorded peers.
 
-    The points, rows and ranks of missing ranks come after those of recorded ranks. `point`, `row` and `rank` have for
-    each point, row and rank the recorded one whose times it has; for a recorded one, this is itself. `pair` has the
-    pair of each row, or -1. `missing` are the numbers of the missing ranks.
+    The points, rows and ranks of missing ranks come after those of recorded ranks. `point` maps each point of the graph
+    to the recorded point with the same times; a recorded point is mapped to itself. `row` and `rank` do the same for
+    rows and ranks. `pair` has the pair of each row, or -1. `missing` are the numbers of the missing ranks.
     """
 
     graph: JobGraph
@@ -51,8 +52,8 @@ class CompleteGraph:
     def _wires(self, recorded: Floats) -> Floats:
         """Returns the wire times of all rows in ns, from those of the recorded rows.
 
-        In a pair with a missing rank, all rows get the shortest wire time of the pair, because the other times may
-        contain waits for missing ranks.
+        In a pair (the rows of one operation) with a missing rank, all rows get the shortest wire time of the pair,
+        because the longer times may contain waits for missing ranks.
         """
         wire, added = recorded[self.row], np.arange(len(self.row)) >= len(recorded)
         if added.any():
@@ -73,8 +74,8 @@ def as_recorded(graph: JobGraph, pairs: Pairs) -> CompleteGraph:
 def complete_graph(job: JobTable, pairs: Pairs, clocks: Clocks, grid: Grid, recorded: CompleteGraph) -> CompleteGraph:
     """Returns the graph of a job with the missing ranks that recorded ranks wait for.
 
-    `recorded` is the graph of the recorded ranks. It is returned if no rank waits for a missing rank, if no recorded
-    rank can stand for a missing one, or if the steps are not numbered.
+    `recorded` is the graph of the recorded ranks. It is returned unchanged if no rank waits for a missing rank, if no
+    recorded rank can stand for a missing one, if the steps are not numbered, or if the completed graph has a cycle.
     """
     peers = _Peers(job, pairs, grid).found() if job.numbered else []
     graph = recorded.graph
@@ -126,7 +127,7 @@ class _Peers:
 
     def found(self) -> list[_Peer]:
         """Returns the missing ranks that rows without a pair wait for, with their peers. Missing ranks without a
-        suitable peer are left out. Returns none if there are more missing than recorded ranks."""
+        suitable peer are left out. Returns an empty list if there are more missing than recorded ranks."""
         job, rows = self._job, self._job.rows
         missing = set(rows.peer[self._alone].tolist()) - {-1}
         for row in np.unique(rows.group[self._alone[rows.peer[self._alone] < 0]]).tolist():
@@ -137,13 +138,13 @@ class _Peers:
         used = [np.unique(rows.group[job.first[p] : job.first[p + 1]]).tolist() for p in range(len(job.ranks))]
         uncertain = (
             np.bincount(rows.rank[self._alone], minlength=len(job.ranks)) > 0
-        )  # wire times of theirs are not known
+        )  # ranks for which some wire times are not known
         found = (self._peer(rank, used, uncertain) for rank in sorted(missing) if rank in self._groups_of)
         return [peer for peer in found if peer is not None]
 
     def _peer(self, missing: int, used: Sequence[Sequence[int]], uncertain: Bools) -> _Peer | None:
         """Returns the best peer of the rank `missing`; None if there is none. `used` has the groups that each recorded
-        rank uses, `uncertain` is a mask of the recorded ranks some of whose wire times are not known."""
+        rank uses, `uncertain` is a mask of the recorded ranks for which some wire times are not known."""
         ranks, kinds = self._job.ranks, self._grid.kinds
         layers = (self._job.groups[row] for row in self._groups_of[missing] if kinds[row] in LAYER_KINDS)
         near = {rank for group in layers for rank in group.ranks}
@@ -197,7 +198,8 @@ def _rows(job: JobTable, peers: Sequence[_Peer], row: Ints, first: Ints) -> JobR
 def _with_rows(pairs: Pairs, job: JobTable, ranks: tuple[int, ...]) -> Pairs:
     """Returns the pairs including the rows of missing ranks, which are paired by group, step and position in the step.
 
-    `pairs` are the pairs of the recorded rows. `job` and `ranks` (the numbers of the ranks) include missing ranks.
+    `pairs` are the pairs of the recorded rows, which are kept. `job` and `ranks` (the numbers of the ranks) include
+    missing ranks.
     """
     rows, recorded = job.rows, len(pairs.pair)
     messages = np.isin(rows.operation, P2P)

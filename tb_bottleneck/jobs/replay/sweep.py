@@ -51,7 +51,8 @@ def _times(graph: JobGraph, weight: Floats, work: Floats) -> Floats:
     return node
 
 
-# Sums of some thousand times of which each is rounded to a nanosecond.
+# Largest difference between two times that count as equal. They are sums of some thousand times, each rounded to a
+# nanosecond.
 _TOLERANCE_NS = 10.0
 
 
@@ -59,7 +60,7 @@ def critical_work(graph: JobGraph, result: Result, own: Floats, wire: Floats) ->
     """Returns a mask of the points: True if the work before the point is on the critical path of the simulated job.
 
     `own` and `wire` are as in sweep. The path is followed backwards from the rank that ends last. At each node, it
-    follows the edge that ends last.
+    continues along the edge that ends last.
     """
     work = own.sum(axis=1)
     weight = graph.fixed.copy()

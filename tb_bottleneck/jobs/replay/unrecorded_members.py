@@ -1,9 +1,9 @@
 """Arrivals of ranks that were not recorded, if recorded ranks of their group wait for them.
 
-The start of the transfer of a collective shows when the last of these ranks arrived. The replay keeps the time from the
-previous collective of the group to this arrival as recorded, also if a fix makes the recorded ranks faster. Otherwise,
-the replay of a job that waits for an unrecorded rank would be too fast. If unrecorded ranks arrive only a little after
-the last recorded rank (are_small), the replay keeps this delay instead.
+The start of the transfer of a collective shows when the last unrecorded rank arrived. The replay keeps the time from
+the previous collective of the group to this arrival as recorded, also if a fix makes the recorded ranks faster. Without
+this time, the replay of a job that waits for an unrecorded rank would be too fast. If unrecorded ranks arrive only a
+little after the last recorded rank (are_small), the replay keeps this delay instead.
 """
 
 from dataclasses import replace
@@ -20,8 +20,8 @@ from tb_bottleneck.trace.table import Floats, Ints
 MIN_LATE = 0.25
 """Smallest delay, as a share of the transfer, that counts as a late arrival and not as spread of transfers. Chosen."""
 SMALL_DELAY = 0.2
-"""Largest ratio of the delays by unrecorded ranks to the waits of the recorded ranks for each other at which both have
-one reason. Chosen."""
+"""Largest ratio (delays by unrecorded ranks / waits of the recorded ranks for each other) at which both are assumed to
+have the same cause. Chosen."""
 
 
 def begins_of(job: JobTable, pairs: Pairs, clocks: Clocks, wires: WireTimes) -> tuple[Floats, Floats]:
@@ -73,10 +73,11 @@ def with_unrecorded_arrivals(graph: JobGraph, job: JobTable, pairs: Pairs, begin
 
 
 def with_small_delays(graph: JobGraph, late: Floats) -> JobGraph:
-    """Returns the graph in which the transfer of each collective starts some time after the last recorded rank arrives.
-    `late` has this time in ns, one value per collective.
+    """Returns the graph in which the transfer of each pair (one operation of several ranks) starts `late` ns after the
+    last recorded rank arrives. `late` has one value per pair.
 
-    This assumes that unrecorded ranks are as slow as the slowest recorded rank, and that a fix makes them faster, too.
+    This change assumes that unrecorded ranks are as slow as the slowest recorded rank, and that a fix makes them
+    faster, too.
     """
     meeting = graph.nodes - len(late)
     arrivals = np.flatnonzero(graph.target >= meeting)

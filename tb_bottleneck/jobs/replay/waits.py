@@ -1,8 +1,9 @@
 """The points of all ranks in one table, with waits that were too short to be recorded.
 
-If a rank arrives last, the collective may be done before the rank waits for it. Then, its recording shows no wait. If
-most members of the pair wait, the other members would also wait if they were faster. Therefore, a wait with a length of
-0 is added for them, after the same share of the work up to their next communication.
+If a rank arrives last at a collective, the collective may be done before the rank begins to wait for it. Then, the
+recording of this rank shows no wait. If most members of the pair (the ranks of one operation) wait, the other members
+would also wait if they were faster. Therefore, a wait with a length of 0 is added for these members. It is placed where
+the other members usually wait: after the same share of the work up to the next communication.
 """
 
 from dataclasses import dataclass
@@ -45,8 +46,8 @@ class RankPoints:
 class _UsualWaits:
     """When the ranks of each pair usually wait for it, with one value per pair.
 
-    They wait after they have started `starts` further communications and then done the share `share` (0 to 1) of the
-    work up to the next start. `share` is NaN if most ranks do not wait.
+    The ranks wait after they have started `starts` further communications and then done the share `share` (0 to 1) of
+    the work up to the next start. `share` is NaN if most ranks do not wait.
     """
 
     starts: Ints
@@ -82,8 +83,8 @@ def _usual_waits(job: JobTable, pairs: Pairs) -> _UsualWaits:
 
 def _waits_of(job: JobTable, position: int) -> tuple[Ints, Ints, Floats]:
     """Returns the rows that the rank at `position` waits for, and two arrays with one value per wait: how many further
-    communications the rank starts before it waits, and the share (0 to 1) of its work between the last start before the
-    wait and the next start that is then done."""
+    communications the rank starts before it waits, and how much of its work between the last start before the wait and
+    the next start is done when it begins to wait (0 to 1)."""
     summary = job.summaries[position]
     points, done = summary.points, np.cumsum(summary.own.sum(axis=1))
     start, resume = np.flatnonzero(points.resumes == 0), np.flatnonzero(points.resumes == 1)
@@ -139,7 +140,7 @@ def _with_missing_waits(points: RankPoints, pairs: Pairs, usual: _UsualWaits) ->
     at, share, row = at[order], share[order], row[order]
     following = np.minimum(at + 1, len(points) - 1)
     before = np.where(np.diff(at, prepend=-1) == 0, np.concatenate(([0.0], share[:-1])), 0.0)
-    part = points.own[following] * (share - before)[:, None]  # of several waits at one place, each takes its part
+    part = points.own[following] * (share - before)[:, None]  # several waits at one place divide the work among them
     own = points.own.copy()
     np.subtract.at(own, following, part)
     reached, place = points.reached[at] + points.own[following].sum(axis=1) * share, at + 1

@@ -1,9 +1,10 @@
-"""Separates waiting from transfer. The rank that arrives last does not wait.
+"""Divides the duration of each communication into waiting and transfer. The rank that arrives last does not wait.
 
-If the ranks of a pair share a clock, or their clocks are aligned well enough, the transfer of a rank is the time from
-the last arrival to the rank's end. Otherwise, the transfer is the shortest duration in the pair, which needs no clocks.
-If members of a group were not recorded, all recorded members may have waited. Then, the transfer is at most the fastest
-tenth of the times of the same operation in this group and in complete groups of the same kind and size.
+A pair is the set of rows (one per rank) of one operation. If the ranks of a pair share a clock, or their clocks are
+aligned well enough, the transfer of a rank is the time from the last arrival to the end of the row of this rank.
+Otherwise, the transfer is the shortest duration in the pair, which needs no clocks. If members of a group were not
+recorded, all recorded members may have waited. Then, the transfer is at most the fastest tenth of the times of the same
+operation in this group and in complete groups of the same kind and size.
 """
 
 from collections.abc import Sequence
@@ -18,10 +19,11 @@ from tb_bottleneck.jobs.replay.waits import RankPoints
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 _FAST_SHARE = 0.1
-# The uncertainty of the clocks relative to the transfer that is measured with them.
+# Largest uncertainty of the clocks, as a share of the shortest duration in the pair that is measured with them.
 MAX_CLOCK_ERROR = 0.25
-# A message of an unrecorded stage takes as long as in the fastest of four steps if microbatches are equal. Chosen:
-# with stages 0 and 2 of 4 recorded, simulated gains are then up to 4 % too high, and 8 % with zero bubble (ZB-H1).
+# Quantile of the durations of a message of an unrecorded stage over the steps. If microbatches are equal, the message
+# takes as long as in the fastest quarter of the steps. Chosen: with stages 0 and 2 of 4 recorded, simulated gains are
+# then up to 4 % too high, and 8 % with zero bubble (ZB-H1).
 EARLY_SHARE = 0.25
 
 
@@ -29,9 +31,9 @@ EARLY_SHARE = 0.25
 class WireTimes:
     """The duration of each row (a communication of one rank), divided into waiting and transfer, in ns.
 
-    `wire` is the wire time, in which the data is transferred; `wait` is the rest, in which the rank waits for others.
-    The wait of a row without a pair is 0. For each pair, `last` is the row that arrived last, and `complete` is True if
-    all ranks of the operation were recorded.
+    `wire` is the wire time, in which the data is transferred; `wait` is the remaining time, in which the rank waits for
+    others. The wait of a row without a pair is 0. For each pair, `last` is the row that arrived last, and `complete` is
+    True if all ranks of the operation were recorded.
     """
 
     wire: Floats
@@ -112,8 +114,9 @@ def times_at_places(job: JobTable, rows: Ints, share: float) -> Floats:
 def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints) -> WireTimes:
     """Returns the wire times, limited for ranks that did not wait for a collective although most other ranks did.
 
-    The collective was done when such a rank reached the place of its wait, even if its row ends later: a thread of Gloo
-    that loses its core ends its row late. The limit is the time from the last arrival to this place.
+    For such a rank, a wait of length 0 was added (see points_of_job). The collective was done when the rank reached
+    this wait, even if its row ends later: a thread of Gloo that loses its core ends its row late. The limit of the wire
+    time is the time from the last arrival to this wait.
     """
     added = np.flatnonzero(points.added)
     row = points.row[added]
@@ -129,7 +132,7 @@ def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: C
 
 
 def _on_clock(pairs: Pairs, paired: Ints, host: Ints, shortest: Floats, clocks: Clocks) -> Bools:
-    """Returns a mask of the pairs whose ranks share a clock, or for which the clock error is at most MAX_CLOCK_ERROR of
+    """Returns a mask of the pairs whose ranks share a clock, or in which the clock error is at most MAX_CLOCK_ERROR of
     the shortest duration.
 
     `paired` are the rows with a pair, `host` has the host of each of them. `shortest` has the shortest duration (ns) in

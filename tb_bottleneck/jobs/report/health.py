@@ -20,37 +20,39 @@ from tb_bottleneck.report.jobs import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.table import Bools, Floats
 
-# Jobs are degraded from this share of wrong or unpaired rows on, and nothing is claimed from the second share on. What
-# is wrong is left out and makes the intervals wider; that the rest still describes the job, the replay shows. Both
-# shares are chosen.
+# An analysis is degraded from this share of wrong or unpaired rows on, and is not shown from the second share of wrong
+# rows on. Wrong rows are left out and make the intervals of the gains wider; the error of the replay shows whether the
+# remaining rows still describe the job. Both shares are chosen.
 DEGRADED, REFUSED = 0.01, 0.25
-# A damaged recording whose steps have less than this share of the communications of its other steps is cut short: with
-# more than 5 % of the rows unpaired there are no figures of waiting.
+# A damaged recording whose steps have less than this share of the communications of its other steps is cut short: if
+# more than 5 % of the rows were unpaired, waiting could not be measured.
 MIN_STEADY = 0.95
-# Waiting for ranks without a recording is named from this share of the time on, which is what a cause has to cost.
+# Smallest share of the time for which waiting for unrecorded ranks is reported: the smallest cost of a cause.
 MIN_LATE_SHARE = MIN_COST
-# The ranks to record explain this share of it. Of them, and of ranks in the place of others, at most so many are named.
+# The unrecorded ranks that are named take part in at least this share of the waiting for unrecorded ranks. At most
+# MAX_PEERS ranks are named, also of the missing ranks that behave like recorded ones.
 MOST_LATE, MAX_PEERS = 0.9, 8
 
 
 def is_cut_short(summary: RankSummary) -> bool:
     """Returns True if a damaged recording lacks a part of its steps: a step has less than MIN_STEADY times as many
-    communications as another one. The rank of such a recording counts as missing."""
+    communications as another one, or no step has any. The rank of such a recording counts as missing."""
     calls = np.bincount(summary.communications.step, minlength=summary.steps)
     return summary.facts.lost and bool(calls.min() < MIN_STEADY * calls.max() or not calls.max())
 
 
 def unpaired_share(context: JobContext) -> float:
-    """Returns the share (0 to 1) of rows that have no pair although other ranks of their group were recorded."""
+    """Returns the share (0 to 1) of rows (communications of one rank) that have no pair although other ranks of their
+    group were recorded. A pair is the rows of one operation on several ranks."""
     return context.pairs.unpaired / max(len(context.job.rows), 1)
 
 
 def is_trusted(context: JobContext) -> bool:
-    """Returns True if the analysis of the job may be shown: there are pairs, less than REFUSED of the rows contradict
-    themselves, and the replay differs from the recording by at most MAX_REPLAY_ERROR.
+    """Returns True if the analysis of the job may be shown: there are pairs, less than REFUSED of the rows are in wrong
+    pairs, and the replay differs from the recording by at most MAX_REPLAY_ERROR.
 
-    A pipeline needs no pairs, because slow stages, too few microbatches and slow ranks are found from the times of
-    single ranks.
+    A pipeline needs no pairs (rows of one operation on several ranks), because slow stages, too few microbatches and
+    slow ranks are found from the times of single ranks.
     """
     enough = context.pairs.count > 0 or context.grid.stages > 1
     return enough and context.wrong_share < REFUSED and context.error <= MAX_REPLAY_ERROR
@@ -104,15 +106,15 @@ def _unrecorded(context: JobContext) -> Iterator[pb.HealthReason]:
 
 
 def waited_share(context: JobContext, rows: Bools) -> float:
-    """Returns the share (0 to 1) of the time of all ranks in which they wait for other ranks in the rows of the mask
-    `rows`."""
+    """Returns the share (0 to 1) of the time of all ranks in which they wait for other ranks in the communications of
+    the mask `rows`."""
     total = sum(float(summary.edges[-1] - summary.edges[0]) for summary in context.job.summaries)
     return float(context.waited[0][rows].sum()) / max(total, 1.0)
 
 
 def late_ranks(context: JobContext) -> tuple[float, list[int]]:
     """Returns the share (0 to 1) of the time in which recorded ranks wait for unrecorded ranks, and the numbers of at
-    most MAX_PEERS unrecorded ranks that take part in most of these waits."""
+    most MAX_PEERS unrecorded ranks whose groups have most of these waits."""
     job, (_, late) = context.job, context.begins
     rows = context.pairs.pair >= 0
     rows[rows] = late[context.pairs.pair[rows]] > 0
@@ -130,10 +132,11 @@ def late_ranks(context: JobContext) -> tuple[float, list[int]]:
 
 def connecting_ranks(context: JobContext) -> list[int]:
     """Returns the numbers of a few unrecorded ranks which, if recorded, would connect all recorded ranks: each recorded
-    rank shares a collective or a message with one of them. Empty if there is no such set of at most MAX_PEERS ranks."""
+    rank shares a collective or a message with one of them. Returns an empty list if the search finds no such set of at
+    most MAX_PEERS ranks."""
     job, rows = context.job, context.job.rows
     messages, recorded = rows.peer >= 0, set(job.ranks)
-    partners: defaultdict[int, set[int]] = defaultdict(set)  # of each missing rank, the recorded ones
+    partners: defaultdict[int, set[int]] = defaultdict(set)  # maps each rank to the positions of recorded ranks
     for rank, peer in np.unique(np.stack((rows.rank, rows.peer))[:, messages], axis=1).T.tolist():
         partners[peer].add(rank)
     for rank, group in np.unique(np.stack((rows.rank, rows.group))[:, ~messages], axis=1).T.tolist():
@@ -186,7 +189,7 @@ class JobWriter:
             write(tables, paths)
         except OSError as error:
             self.problems.append(f"{saved_path(list(traces.values()))} could not be written: {error.strerror}")
-        except Exception as error:  # must not cost what is printed
+        except Exception as error:  # an error here must not prevent the printed report
             _log.exception("the report of a job could not be saved")
             self.problems.append(f"the report of a job could not be saved: {type(error).__name__}")
 

@@ -1,7 +1,7 @@
 """Builds the report of a job from the summaries of its ranks and their reports.
 
 If the collectives cannot be paired, or the replay does not reproduce the recording, the job is judged by the accounts
-of its ranks (report/jobs.py).
+of its ranks (the time per regime, see report/jobs.py).
 """
 
 import logging
@@ -42,8 +42,8 @@ SEVERITIES = ((0.2, "critical"), (0.1, "warning"), (0.0, "info"))
 
 TAKES_CORES = ("exposed_collectives", "synced_portions")
 """Causes whose fix frees cores in a job on CPUs: threads of the backend exchange the data, and the calls of collectives
-are host work of the ranks. This is not simulated. Two ranks on two cores with 122 all-reduces per step became 5.6 times
-as fast, where 1.1 was simulated."""
+are host work of the ranks. This is not simulated. In an example with two ranks on two cores and 122 all-reduces per
+step, the fix made the job 5.6 times as fast; the simulated gain was 1.1."""
 
 EXACT_REPLAY = 0.01
 _OWN_REGIMES = {Own.DEVICE: Regime.COMPUTE, Own.INPUT: Regime.INPUT, Own.INTERRUPTION: Regime.INTERRUPTION}
@@ -56,11 +56,11 @@ Keep = Callable[[pb.Job, Mapping[int, pb.Report], JobContext | None], None]
 def judged_together(
     directories: Sequence[str], reports: Sequence[pb.Report], summaries: Sequence[bytes], keep: Keep | None = None
 ) -> tuple[list[pb.Report], list[pb.Job]]:
-    """Returns all reports, and the report of each job that has reports of several ranks.
+    """Returns the reports of all recordings, and the report of each job that has reports of several ranks.
 
     `directories`, `reports` and `summaries` have one element per recording: its directory, its report, and the encoded
-    summary of its rank, or empty bytes. The trace and the telemetry of the same process are joined into one report.
-    The returned reports of a job's ranks also state the verdict of the job. `keep` is called for each job.
+    summary of its rank, or empty bytes. The trace and the telemetry of the same process are joined into one report. The
+    returned reports of a job's ranks also state the verdict of the job. `keep` is called for each job.
     """
     joined = with_equal_predictions(join(zip(directories, reports, strict=True)))
     jobs = jobs_of(joined, [_decoded(summary) for summary in summaries], keep)
@@ -162,13 +162,14 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
 
 
 def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mapping[int, pb.Report]) -> pb.Verdict:
-    """Returns the verdict about the first culprit. If there is no culprit, it is the verdict of a typical rank."""
+    """Returns the verdict about the first culprit. If there is no culprit, returns the verdict of a typical rank
+    without its action."""
     texts = job_texts()
     confidence = "high" if context.error <= EXACT_REPLAY and job.health.status == "ok" else "medium"
     if not verdict.culprits:
         typical = pb.Verdict()
         typical.CopyFrom(_typical(reports).verdict)
-        typical.ClearField("action")  # its gain is that of one rank's step
+        typical.ClearField("action")  # this action has the gain for the step of one rank, not for the job
         balanced = "balanced" if len(context.job.ranks) == context.job.world_size else "balanced_recorded"
         typical.headline += f" {texts.words[balanced].substitute()}"
         return typical
@@ -192,8 +193,9 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
 
 
 def _regime(culprit: Culprit, regime: str) -> str:
-    """Returns the regime in which the ranks of the culprit exceed the own times of their peers most. If this is not
-    known, or the cause does not concern single ranks, returns `regime`, the regime of the cause."""
+    """Returns the regime in which the own times (times without waiting) of the culprit's ranks exceed those of their
+    peers most. If this is not known, or the cause does not concern single ranks, returns `regime`, the regime of the
+    cause."""
     facts = culprit.candidate.facts
     excess = {kind: float(facts.get(f"excess_{kind.name.lower()}_ns", 0.0)) for kind in Own}
     largest = max(excess, key=lambda kind: excess[kind])

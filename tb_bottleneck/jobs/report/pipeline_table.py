@@ -9,7 +9,8 @@ from tb_bottleneck.schema.job_pb2 import PipelineTable
 from tb_bottleneck.trace.table import Bools
 
 MAX_RANKS, MAX_SPANS = 32, 8_000
-"""Largest numbers of ranks and of spans. In a larger diagram, they could not be told apart."""
+"""Largest numbers of ranks and of spans (passes of a microbatch on a rank) in a diagram. In a larger diagram, single
+spans could not be distinguished."""
 
 
 def pipeline_table(context: JobContext) -> PipelineTable | None:
@@ -47,10 +48,11 @@ def pipeline_table(context: JobContext) -> PipelineTable | None:
 
 
 def _shown(context: JobContext, critical: Bools) -> list[int]:
-    """Returns the positions of the ranks that the diagram shows, sorted by replica and stage.
+    """Returns the positions of the ranks that the diagram shows, sorted by replica (one copy of the pipeline) and
+    stage.
 
     `critical` is a mask of the points on the critical path. If there are more than MAX_RANKS ranks, the replicas with
-    the most such points are chosen.
+    the most points on the critical path are chosen.
     """
     stage = context.grid.stage
     replica = np.array([int((stage[:row] == stage[row]).sum()) for row in range(len(stage))])

@@ -15,7 +15,7 @@ from tb_bottleneck.schema.job_pb2 import RankTable, StepTable
 from tb_bottleneck.trace.table import Floats, Ints
 
 MAX_STEPS = 12
-"""Largest number of steps of a rank in the table. A timeline could not show more steps apart."""
+"""Largest number of steps of a rank in the table. In a timeline, more steps could not be distinguished."""
 
 MAX_ROWS = 24_000
 """Largest number of rows of the table of steps, about 2 MB. With very many ranks, the table has fewer steps."""
@@ -23,7 +23,8 @@ MAX_ROWS = 24_000
 
 def rank_table(reports: Mapping[int, pb.Report], context: JobContext | None) -> RankTable:
     """Returns the table with one row per rank: step time and account (time per regime). If the job could be analysed,
-    also host, stage, and the shares of waiting, of transfers, and of the time beyond that of the peers.
+    the table also has the host, the stage, and the shares of time in which the rank waits, transfers data, or exceeds
+    the own time (time without waiting) of its peers.
 
     `reports` maps rank numbers to reports. `context` is None if the analysis of the job is not trusted.
     """
@@ -49,10 +50,10 @@ def rank_table(reports: Mapping[int, pb.Report], context: JobContext | None) -> 
 
 
 def step_table(context: JobContext) -> StepTable | None:
-    """Returns the table with one row per rank and step: begin, end, account and share of waiting.
+    """Returns the table with one row per rank and step: begin, end, account (time per regime) and share of waiting.
 
-    It has the first steps that all ranks recorded, at most MAX_STEPS. Returns None if the clocks of the ranks are not
-    aligned, or if the ranks have no step in common.
+    It has the first steps that all ranks recorded: at most MAX_STEPS, and at least one even if it then has more than
+    MAX_ROWS rows. Returns None if the clocks of the ranks are not aligned, or if the ranks have no step in common.
     """
     job, clocks, hosts = context.job, context.clocks, context.hosts
     one_clock = hosts[0] >= 0 and bool((hosts == hosts[0]).all())
@@ -103,22 +104,23 @@ def _rounded(values: Floats) -> list[float]:
 
 
 MAX_RANKS = 64
-# Smaller messages are limited by latency (nccl-tests: curves flatten from here).
+# Communications with fewer bytes are limited by latency (in nccl-tests, the curves of bandwidth flatten from this size
+# on).
 LARGE_MESSAGE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class _Costs:
-    """Exposed times of the rows of a job in ns: `wait` for other ranks, and `wire` for the transfer. `total` is the sum
-    of all step times of all ranks in ns."""
+    """Exposed times (with no work in parallel) of the rows of a job in ns: `wait` for other ranks, and `wire` for the
+    transfer. `total` is the sum of all step times of all ranks in ns."""
 
     wait: Floats
     wire: Floats
     total: float
 
     def share(self, times: Floats, rows: Ints) -> float:
-        """Returns the share of the step that the `times` (`wait` or `wire`) of `rows` take. It is limited to 1, because
-        rows of several streams may overlap."""
+        """Returns the share of the step that the times of `rows` take. `times` is `wait` or `wire`. It is limited to 1,
+        because rows of several streams may overlap."""
         return min(float(times[rows].sum()) / self.total, 1.0)
 
 
@@ -178,8 +180,8 @@ def _transfers(context: JobContext, size: int, rows: Ints, costs: _Costs) -> Ite
 
 
 def _bus_gbps(context: JobContext, operation: Operation, size: int, rows: Ints) -> float:
-    """Returns the median bus bandwidth (as nccl-tests defines it) of the large paired communications in `rows` in GB/s;
-    0 if it is not known. `size` is the number of ranks of a group."""
+    """Returns the median bus bandwidth (as nccl-tests defines it) in GB/s of the communications in `rows` that have a
+    pair and at least LARGE_MESSAGE_BYTES; 0 if it is not known. `size` is the number of ranks of a group."""
     table = context.job.rows
     rows = rows[(table.bytes[rows] >= LARGE_MESSAGE_BYTES) & (context.pairs.pair[rows] >= 0)]
     wire = context.wires.wire[rows]

@@ -1,8 +1,9 @@
 """The saved report of a job: a file next to the traces of its ranks, which the tab shows without reading a trace.
 
 The file contains the name, the size and the modification time of the trace of each rank. If a trace has changed, the
-report is stale. A logdir is often shared, so the file is untrusted. It contains ids and numbers, which are checked, and
-names of groups and files, which are shown as text. wording.py adds all other texts again.
+report is stale. A logdir is often shared, so the file is untrusted. The file contains ids and numbers, which are
+checked, and names of groups and files, which are shown as text. All other texts are not in the file; wording.py adds
+them after reading.
 """
 
 import errno
@@ -42,7 +43,7 @@ MAX_BYTES = 64 << 20
 
 LARGEST = 2.0**62
 
-# What the values of a file can raise while they are parsed and checked.
+# The exceptions that invalid values of a file can raise while they are parsed and checked.
 _INVALID = (OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError, json_format.ParseError)
 
 _KEYS = {"format", "made_by", "saved_s", "traces", "job", "ranks", "steps"}
@@ -56,7 +57,8 @@ _WORDS = {
     "phase": PHASES,
     "regime": (*REGIMES, Regime.GPU_UNUSED),
 }
-"""The values of fields that are ids, by the name of the field in every message."""
+"""The valid values of fields that contain an id, by the name of the field. They apply to fields of this name in all
+messages."""
 
 
 class Stale(BottleneckError):
@@ -108,9 +110,10 @@ def write(tables: JobTables, traces: Sequence[str]) -> Path:
 
 
 def read(path: str, run: str) -> JobAnswer:
-    """Reads the saved report at `path`, and adds its texts. `run` is the name of the run that contains it.
+    """Reads the saved report at `path`, and adds its texts (see wording.py). `run` is the name of the run that contains
+    it.
 
-    The returned answer does not contain the ids of the recordings.
+    The ids of the recordings in the returned answer are empty.
 
     Raises:
         Unreadable: the file cannot be read, or has content that tb_bottleneck does not write.

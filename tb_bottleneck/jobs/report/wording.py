@@ -2,7 +2,7 @@
 when the report is read.
 
 A saved report is in a shared directory and is untrusted. Therefore, all advice and code that users may read or copy
-comes from our own tables.
+comes from tables of tb_bottleneck.
 """
 
 import re
@@ -64,8 +64,8 @@ def headline_of(job: pb.Job) -> str:
 
 
 def without_texts(job: pb.Job) -> pb.Job:
-    """Returns a copy of `job` without the texts that with_texts adds again. Names of process groups, and sentences with
-    figures about the health, are kept."""
+    """Returns a copy of `job` without the texts that with_texts adds again. Names of process groups and sentences with
+    figures about the health of the analysis are kept."""
     names = {line.label: name for name, line in job_texts().evidence.items()}
     plain = pb.Job()
     plain.CopyFrom(job)
@@ -138,8 +138,9 @@ def recording_path(run: str, source: str) -> str:
 
 
 def name_recordings(job: pb.Job, recordings: Mapping[int, str]) -> None:
-    """Replaces the placeholders `$slow` and `$peer` in the code of the fixes by recordings: that of the first affected
-    rank of the culprit, and that of the first other rank. `recordings` maps rank numbers to paths of recordings."""
+    """Replaces the placeholders `$slow` and `$peer` in the code of the fixes by paths of recordings: the recording of
+    the first affected rank of the culprit, and that of the first rank that is not affected. A path that is not known is
+    replaced by SLOW_RANK or ANOTHER_RANK. `recordings` maps rank numbers to paths of recordings."""
     for culprit in job.culprits:
         slow = [recordings[rank] for rank in culprit.ranks if rank in recordings]
         peers = [recordings[rank] for rank in sorted(recordings) if rank not in culprit.ranks]

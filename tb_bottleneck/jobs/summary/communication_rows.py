@@ -1,9 +1,9 @@
 """Finds the collectives and messages of a recording, with their arguments.
 
-On a device, the arguments are those of the operator `record_param_comms` that encloses the launch, or the copy that the
-kernel has; old recordings have only the annotation `nccl:NAME`. A batch of messages (`nccl:coalesced`) is launched
-after its operators, as one kernel.
-Gloo runs on the host: its rows have neither group nor sequence number.
+For communications on a device, the arguments are those of the operator `record_param_comms` that encloses the launch,
+or their copy in the event of the kernel. Old recordings have only the annotation `nccl:NAME`. A batch of messages
+(`nccl:coalesced`) is launched as one kernel, after the operators of its messages. Gloo runs on the host: its rows have
+neither group nor sequence number.
 """
 
 import json
@@ -27,7 +27,7 @@ from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.table import Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
-# More in one recording are not summarised: a step has some hundred.
+# Largest number of communications of a recording in a summary. A step has some hundred.
 MAX_COMMUNICATIONS = 100_000
 _BYTES_OF_TYPE = {"char": 1, "byte": 1, "bool": 1, "half": 2, "short": 2, "double": 8, "long": 8, "int64": 8}
 _SENDS = ("c10d::send", "c10d::recv_", "c10d::recv_any_source_")
@@ -59,7 +59,8 @@ def communications_of(recording: Recording, groups: GroupTable) -> Communication
 
 def _on_device(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
     """Yields for each communication on the device (issue time, group, operation, sequence, key, bytes, peer, lane,
-    skew, start, end). All but the first are columns of Communications. Times are in ns on the trace's clock."""
+    skew, start, end). All values except the issue time are columns of Communications. Times are in ns on the trace's
+    clock."""
     ops = trace.device_ops.take(trace.device_ops.work == Work.COLLECTIVE)
     ops = ops.take(ops.launched)
     call = ops.call

@@ -26,7 +26,8 @@ from tb_bottleneck.trace.header import MAX_GROUPS, ProcessGroup
 from tb_bottleneck.trace.table import Ints, Table
 
 MAX_BYTES = 64 * 1024
-"""Largest size of an encoded summary. If a summary is larger, its last steps are left out."""
+"""Largest size of an encoded summary. If a summary is larger, its last steps are left out; a single step is always
+kept."""
 
 _MAGIC = b"tb_bottleneck rank 3\n"
 _MAX_DECODED = 64 << 20
@@ -157,7 +158,8 @@ def _decoded(text: bytes) -> RankSummary:
 
 
 def _columns(lengths: list[int], body: bytes) -> Any:
-    """Yields the columns in `body`, whose numbers of values are `lengths`. Raises ValueError if they exceed `body`."""
+    """Yields the columns in `body`, whose numbers of values are `lengths`. Raises ValueError if the columns do not fit
+    into `body`."""
     at = 0
     for length in lengths:
         if length < 0 or at + 8 * length > len(body):
@@ -175,7 +177,7 @@ def _group(name: str, description: str, ranges: tuple[tuple[int, int, int], ...]
 
 
 def _check(summary: RankSummary) -> None:
-    """Raises ValueError if values contradict each other or refer to rows that do not exist."""
+    """Raises ValueError if values of `summary` contradict each other or refer to rows that do not exist."""
     steps, communications, points = summary.steps, summary.communications, summary.points
     checks = (
         steps >= 1 and bool((np.diff(summary.edges) > 0).all()),

@@ -29,14 +29,15 @@ from tb_bottleneck.trace.table import Ints
 MAX_KERNELS = 16
 _ATTENTION_GRADIENTS = (
     re.compile(r"(?i)att(?:entio)?n\w*backward"),
-    re.compile("^aten::_softmax_backward_data$"),  # that of a loss is called _log_softmax
+    re.compile("^aten::_softmax_backward_data$"),  # the softmax of a loss is called _log_softmax
 )
-"""Operators of fused attention, and otherwise the softmax of attention in single operators."""
+"""Names of backward operators that are called once per attention layer: those of fused attention or, if there are none,
+the softmax of attention that consists of single operators."""
 
 
 def step_work_of(recording: Recording) -> StepWork:
     """Returns the amount of work in each step: elements of the first inputs of all operators, bytes copied to the
-    device, and time of garbage collection."""
+    device, and time of garbage collection in ns."""
     trace, events = recording.trace, recording.trace.events
     operators = trace.rows(Kind.CPU_OP)
     elements = _elements(recording)[events.signature[operators]]
@@ -82,7 +83,8 @@ def attentions_of(recording: Recording) -> int:
 
 
 def _elements(recording: Recording) -> Ints:
-    """Returns for each signature in `trace.signatures` the number of elements of the first input; 0 if unknown."""
+    """Returns for each entry of `trace.signatures` (shapes and types of the inputs of an operator) the number of
+    elements of the first input; 0 if it is not known."""
     return np.array([_first_elements(signature) for signature in recording.trace.signatures], np.int64)
 
 

@@ -17,9 +17,10 @@ from tb_bottleneck.trace.header import MAX_GROUPS, MAX_RANKS, Header, ProcessGro
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Bools, Ints, Table, column
 
-# In this order: a reduce-scatter contains "reduce", an all-gather "gather". Names: record_param_comms has "allreduce",
-# "_allgather_base", "reduce_scatter_tensor_coalesced"; annotations have "nccl:all_reduce", "gloo:all_gather"; kernels
-# have "ncclDevKernel_AllReduce_Sum_f32_RING_LL" (torch/csrc/distributed/c10d, NCCL src/device).
+# The order matters, because "reducescatter" also contains "reduce", and "allgather" contains "gather". Examples of
+# names: record_param_comms has "allreduce", "_allgather_base", "reduce_scatter_tensor_coalesced"; annotations have
+# "nccl:all_reduce", "gloo:all_gather"; kernels have "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+# (torch/csrc/distributed/c10d, NCCL src/device).
 _WORDS = (
     ("allreduce", Operation.ALL_REDUCE),
     ("reducescatter", Operation.REDUCE_SCATTER),
@@ -133,8 +134,9 @@ def ranks_in(text: str) -> tuple[int, ...]:
 
 # Rounding of the times of older recordings, which have microseconds.
 TOLERANCE_NS = 2_000
-# Times that were measured by events of two streams, as logs of published jobs have them, differ by some microseconds:
-# work that needs a message then begins just before its end. The share of its duration is chosen.
+# Times that were measured by events of two streams, as in logs of published jobs, differ by some microseconds.
+# Therefore, work that needs a message may begin just before the recorded end of the message. This tolerance is a share
+# of the duration of the message. Chosen.
 TOLERANCE_SHARE = 0.02
 # A collective of Gloo releases the waiting thread before its row ends: usually 0.1 ms, on a busy machine 1 ms before.
 RELEASE_NS, RELEASE_SHARE = 2_000_000, 0.2
@@ -153,9 +155,9 @@ def waits_of(recording: Recording, communications: Communications) -> Waits:
     """Returns the intervals in which the rank waits for one of `communications`.
 
     Only intervals of exposed communication (with no other work on the device) can be waits. In such an interval, the
-    rank waits until the end of the last communication that ends in it, if the next work was already queued, or if the
-    host was blocked. If the next work was launched during the interval, the time before its launch is own time, because
-    the host kept the device idle.
+    rank waits until the end of the last communication that ends in the interval, if the next work had been issued
+    before this end, or if the host was blocked. If the next work was issued during the interval, the time before its
+    launch is own time (no waiting), because the host kept the device idle.
     """
     begin = recording.steps.begin
     exposed = recording.owned_spans.of(Regime.COMMUNICATION)
@@ -223,13 +225,14 @@ def _host_waits(exposed: Spans, communications: Communications) -> Waits:
     """Returns the waits for collectives that run on the host.
 
     The wait for a collective is the longest part of an interval in `exposed` that lies within the collective and ends
-    shortly before it or with it. In the other intervals, the rank had continued; they are its own time.
+    with it or shortly before its end. In the other intervals, the rank had already continued; these intervals are own
+    time.
     """
     start, end = communications.start, communications.end
     late = np.maximum(RELEASE_NS, ((end - start) * RELEASE_SHARE).astype(np.int64))
     first = np.searchsorted(exposed.ends, np.maximum(end - late, start), side="right")
     last = np.searchsorted(exposed.starts, end)
-    waits: dict[tuple[int, int], int] = {}  # of several collectives that are waited for together, the last
+    waits: dict[tuple[int, int], int] = {}  # if a rank waits for several collectives at once, the last one counts
     for row in np.argsort(end, kind="stable").tolist():
         begins = np.maximum(exposed.starts[first[row] : last[row]], start[row])
         ends = np.minimum(exposed.ends[first[row] : last[row]], end[row])
@@ -244,9 +247,9 @@ def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
     """Returns for each end of a communication in `times` (ns on the trace's clock) whether the rank waited for it, and
     since when it could wait.
 
-    The first value is True if the next operation of the device had been issued before that end, or if the host was
-    blocked then. The second value is the time in ns at which this operation was issued, 0 if the host was blocked:
-    until then, the host kept the device idle, whether or not the communication had ended.
+    The first value is True if the next operation of the device had been issued before this end, or if the host was
+    blocked at this end. The second value is the time in ns at which the next operation was issued, or 0 if the host was
+    blocked. Until this time, the host kept the device idle, whether or not the communication had ended.
     """
     ops, calls = recording.trace.device_ops, recording.trace.calls
     following = np.searchsorted(ops.start, times - TOLERANCE_NS)
@@ -258,8 +261,8 @@ def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
 
 
 def _own(recording: Recording, waits: Spans) -> list[Spans]:
-    """Returns the spans of own time for each kind of Own, in its order. They and `waits`, which are excluded, are in ns
-    since the start of the window."""
+    """Returns the spans of own time for each kind of Own, in its order. The spans in `waits` are excluded. All times
+    are in ns since the start of the window."""
     spans = {own: merge(*map(recording.owned_spans.of, regimes)) for own, regimes in OWN_REGIMES.items()}
     begin = recording.steps.begin
     return [subtract(Spans(spans[own].starts - begin, spans[own].ends - begin), waits) for own in Own]

@@ -1,5 +1,5 @@
-"""The summary of the recording of one rank, from which a job is analysed. It contains no names of hosts, users, paths
-or kernels."""
+"""The summary of the recording of one rank, from which a job is analysed. The summary contains no names of hosts,
+users, paths or kernels."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -38,7 +38,8 @@ class Operation(IntEnum):
         return self in (Operation.SEND, Operation.RECV)
 
 
-# An all-to-all with an empty part need not wait for that rank; pairing checks that no rank ends before the last begins.
+# In an all-to-all, a rank need not wait for another rank if the part between them is empty. Pairing checks that no rank
+# ends before the last rank begins (see contradicted).
 _SYNCHRONISING = frozenset(
     {
         Operation.ALL_REDUCE,
@@ -51,8 +52,8 @@ _SYNCHRONISING = frozenset(
 
 
 class Own(IntEnum):
-    """The kinds of own time. Own time is the time in which a rank does not wait for a communication; the kind is what
-    the rank does then."""
+    """The kinds of own time. Own time is the time in which a rank does not wait for a communication; the kind says what
+    the rank does in this time."""
 
     DEVICE = 0
     INPUT = 1
@@ -68,8 +69,8 @@ OWN_REGIMES = {
     Own.INTERRUPTION: (Regime.INTERRUPTION,),
     Own.OTHER: (Regime.UNEXPLAINED,),
 }
-"""The regimes of each kind of own time. HOST includes exposed communication that the rank does not wait for: the device
-is then idle because the host has launched no other work."""
+"""The regimes of each kind of own time. HOST includes exposed communication for which the rank does not wait: in this
+time, the device does no other work because the host has launched none."""
 
 
 @dataclass(frozen=True, eq=False)
