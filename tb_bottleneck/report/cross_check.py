@@ -1,4 +1,5 @@
-"""Compares the trace and the telemetry of one process: the cost of the profiler, regimes, and operators that grow.
+"""Compares the trace and the telemetry of one process: the cost of the profiler, the judgements of regimes, and the
+numbers of operators that grow during the run.
 
 A trace shows some steps in detail and slows them down; telemetry shows all steps from outside. Both reports state which
 regimes the other report judges differently, and both get the verdict of the trusted source.
@@ -50,12 +51,13 @@ def add_growth(telemetry: pb.Report, traces: Sequence[pb.Report]) -> None:
             telemetry.verdict.headline += sentence_about(finding.where)
 
 
-# Shares that differ by less count as equal: steps differ by as much from one to the next.
+# Shares that differ by less count as equal, because shares of consecutive steps differ by as much.
 MIN_DIFFERENCE = 0.05
 MIN_UNPROFILED_STEPS = 20
 
 ABOUT_THE_RUN = frozenset({"compilation", "growing_steps", "growing_within_epochs"})
-"""Causes that only telemetry shows, and with which the steps of a trace are not like the other steps of the run."""
+"""Causes that only telemetry shows. If a run has one of these causes, the steps of a trace are not like the other steps
+of the run."""
 
 _JUDGED = ("fires", "clear")
 
@@ -110,8 +112,8 @@ def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
 
 
 def _is_outside_steps(finding: pb.Finding) -> bool:
-    """Returns True if the few steps of a trace need not contain what the finding of the telemetry is about: the run as
-    a whole, or interruptions between some steps."""
+    """Returns True if `finding`, a finding of the telemetry, is about something that the few steps of a trace need not
+    contain: the run as a whole, or interruptions between some steps."""
     return finding.cause in ABOUT_THE_RUN or finding.regime == Regime.INTERRUPTION
 
 
@@ -120,7 +122,7 @@ def _add_places(telemetry: pb.Report, trace: pb.Report) -> None:
     headline."""
     for finding in telemetry.findings:
         of_regime = [other for other in trace.findings if other.regime == finding.regime and other.where]
-        any_of_it = finding.cause in ABOUT_THE_RUN and finding.regime == Regime.COMPUTE  # not what takes longer
+        any_of_it = finding.cause in ABOUT_THE_RUN and finding.regime == Regime.COMPUTE  # other places take longer
         if finding.where or any_of_it or not of_regime:
             continue
         finding.where.extend(max(of_regime, key=lambda other: other.cost_share).where)
@@ -129,8 +131,8 @@ def _add_places(telemetry: pb.Report, trace: pb.Report) -> None:
 
 
 def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
-    """Copies the findings of `trusted` about its verdict's regime to the front of `other`, in place of the findings
-    that `other` has about this regime.
+    """Copies the findings of `trusted` about its verdict's regime to the front of `other`, and removes the findings
+    that `other` had about this regime.
 
     Times of occurrences are removed from the copies, because they are on the clock of another recording."""
     regime = trusted.verdict.regime
@@ -199,7 +201,7 @@ def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
     steps, unprofiled = telemetry.window.steps, telemetry.window.step_ns.median
     if trace.window.basis == "whole" or steps < MIN_UNPROFILED_STEPS or unprofiled <= 0:
         return
-    if not trace.HasField("unprofiled"):  # else it was measured next to the recorded steps
+    if not trace.HasField("unprofiled"):  # otherwise, it was measured next to the recorded steps
         codes = [reason.code for reason in trace.health.reasons]
         corrected = trace.window.HasField("recorded_step_ns")
         recorded = trace.window.recorded_step_ns if corrected else trace.window.step_ns.median

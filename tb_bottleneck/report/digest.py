@@ -22,7 +22,8 @@ from tb_bottleneck.schema.bottleneck_pb2 import (
 
 
 def step_ns_of(report: pb.Report) -> float | None:
-    """Returns the step time in ns: without the profiler if that was measured, else as recorded. None if unknown.
+    """Returns the step time in ns: without the profiler if this time was measured, otherwise as recorded; None if it is
+    not known.
 
     The result is a mean, or the median if only the median was logged without the profiler. The mean over all steps of
     the telemetry is preferred to the mean of the few steps before a trace.
@@ -36,7 +37,7 @@ def step_ns_of(report: pb.Report) -> float | None:
 
 
 WORTH_LEADING = 1.05
-"""A fix with a smaller gain never leads: two runs of one training differ by a few percent."""
+"""Smallest gain of a fix that may lead the report. Two runs of one training differ by a few percent."""
 
 
 def leading_finding(report: pb.Report) -> pb.Finding | None:
@@ -52,11 +53,13 @@ def leading_finding(report: pb.Report) -> pb.Finding | None:
 
 
 def plan_leads(report: pb.Report) -> bool:
-    """Returns True if the first fix of the plan is the first action, False if the leading finding or nothing is.
+    """Returns True if the first action of the report is the first fix of the plan (the simulated fixes in order).
+    Returns False if the first action is the fix of the leading finding, or if there is none.
 
-    The leading finding comes first if its gain could not be simulated, so that it is not in the plan, but is at least
-    as large: the cause of most of the lost time should not come after a small fix that happens to be simulated. An
-    estimate from other trainings counts with its lower bound, because such trainings differ widely.
+    If the gain of the leading finding was not simulated, its fix is not in the plan. It comes first if its gain is at
+    least that of the first fix of the plan, so that the cause of most of the lost time does not come after a small fix
+    that happens to be simulated. An estimate from other trainings counts with its lower bound, because such trainings
+    differ widely.
     """
     if not report.plan or report.plan[0].speedup_total < WORTH_LEADING:
         return False
@@ -67,7 +70,7 @@ def plan_leads(report: pb.Report) -> bool:
     return gain < report.plan[0].speedup_total
 
 
-# Without frames no line is named, but every figure is as good.
+# Health reasons that do not affect figures. Without recorded stacks, no line is named, but all figures are as accurate.
 _NO_FIGURE = ("stacks_not_recorded",)
 
 
@@ -83,8 +86,8 @@ class Digest(Record, frozen=True, gc=False):
     change; each is empty if there is none. `lost_share` is the fraction (0 to 1) of the time in avoidable regimes.
     Values that are not known are None.
 
-    Messages are stored encoded: the garbage collector would otherwise scan the message objects of thousands of digests
-    again and again, and stop the server for a tenth of a second each time."""
+    Messages are stored in encoded form. Otherwise, the garbage collector would repeatedly scan the message objects of
+    thousands of digests, and stop the server for a tenth of a second each time."""
 
     health: str
     reason: str
@@ -98,7 +101,7 @@ class Digest(Record, frozen=True, gc=False):
     device: str = ""
     action: str = ""
     causes: tuple[str, ...] = ()  # of the findings
-    lost_share: float | None = None  # of the time in which the device does not compute, for a known reason
+    lost_share: float | None = None  # share of the time in avoidable regimes
     peak_bytes: float | None = None
     headroom_bytes: float | None = None
     revision: str = ""
@@ -212,8 +215,8 @@ def _lost_share(report: Report) -> float | None:
 
 
 def _brief(report: Report) -> Report:
-    """Returns a report with only the fields that grouping (trainings.py), the choice of the evidence source, and lists
-    read."""
+    """Returns a report with only the fields that are read to group recordings (trainings.py), to choose the evidence
+    source, and to show lists."""
     brief = Report(
         run=report.run,
         source=report.source,

@@ -1,4 +1,4 @@
-"""Gives ranks of one job with equal accounts equal predictions."""
+"""Gives equal predictions to ranks of one job that have equal accounts (time per regime)."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median, median_low
@@ -9,16 +9,17 @@ from tb_bottleneck.report.cross_check import MIN_DIFFERENCE
 from tb_bottleneck.report.jobs import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-# The number of ranks with equal accounts that are compared, the lowest first: more would not change the median much.
+# Largest number of ranks with equal accounts that are compared, the lowest ranks first. More ranks would hardly change
+# the median.
 MAX_COMPARED = 8
 
 
 def with_equal_predictions(reports: Sequence[pb.Report]) -> list[pb.Report]:
     """Returns the reports in the same order; each simulated gain is the median over the ranks with an equal account.
 
-    Such ranks do the same work at the same time, so a fix gains the same on all of them. Replays of their recordings
-    may still differ if a recording shows a wrong operation as the last to end before a wait. The median is robust
-    against a single such replay.
+    Ranks with an equal account do the same work at the same time, so a fix has the same gain on all of them. The
+    replays of their recordings may still differ, because a recording may show the wrong operation as the one that ends
+    last before a wait. The median is robust against a single wrong replay.
 
     The plan is the plan of the rank with the median total gain, among ranks whose plan has only causes that are
     findings of the report.
@@ -41,7 +42,8 @@ def have_equal_accounts(a: Iterable[pb.AccountRow], b: Iterable[pb.AccountRow]) 
 
 
 def _groups(reports: Sequence[pb.Report]) -> list[list[int]]:
-    """Returns the positions of the ranks of one job with equal accounts, in order of rank; at least two per group."""
+    """Returns groups of positions in `reports`: in each group, at least two ranks of one job with equal accounts, in
+    order of rank. Ranks whose replay is not trusted are left out."""
     groups: list[list[int]] = []
     for positions in jobs_in(reports):
         of_job: list[list[int]] = []

@@ -1,12 +1,13 @@
 """Finds the jobs among reports, and judges the ranks of one job together.
 
 In a synchronous job all ranks take the same time per step: a slow rank does not wait in the collectives, and the other
-ranks wait there for the slow rank. The rank with the least exposed communication therefore determines the step time. If
-this rank has clearly less exposed communication than the median rank, its verdict is the verdict of the job.
+ranks wait in the collectives for the slow rank. Therefore, the rank with the least exposed communication (with no work
+in parallel) determines the step time. If this rank has clearly less exposed communication than the median rank, its
+verdict is the verdict of the job.
 
-A step takes the working time of the slowest rank plus the transfer time of the collectives, which is at most the time
-that the slowest rank waits. Without stragglers, the next slowest rank would determine the step time, and a step would
-be shorter by the time that the next slowest rank waits longer.
+A step takes the working time of the slowest rank plus the transfer time of the collectives. The transfer time is at
+most the exposed communication of the slowest rank. Without stragglers, the next slowest rank would determine the step
+time, and a step would be shorter by the difference between the waiting times of this rank and of the slowest rank.
 """
 
 from collections import defaultdict
@@ -21,8 +22,8 @@ from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.memory_alert import take_alerts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-# Clocks of hosts that are synchronised at all differ by less: NTP corrects by milliseconds, and steps only above 128 ms
-# (ntpd's step threshold).
+# Largest difference between the clocks of synchronised hosts. NTP corrects clocks by milliseconds, and sets them anew
+# only from a difference of 128 ms on (ntpd's step threshold).
 MAX_CLOCK_DIFFERENCE_NS = NS_PER_S
 
 
@@ -107,8 +108,8 @@ def _steps(report: pb.Report) -> tuple[float, float]:
     return (member.first_step, member.last_step) if member.HasField("first_step") else (-inf, inf)
 
 
-# A rank is a straggler if it waits this share of the step less than the median rank: traceml's warning level for its
-# straggler score is 0.10 of the step (diagnostics/step_time/policy.py).
+# A rank is a straggler if its waiting time is shorter than that of the median rank by at least this share of the step:
+# traceml's warning level for its straggler score is 0.10 of the step (diagnostics/step_time/policy.py).
 STRAGGLER_SHARE = 0.10
 
 # More ranks than any job has; the world size in a file is untrusted.
@@ -122,7 +123,7 @@ def jobs_of(reports: Sequence[pb.Report]) -> list[pb.Job]:
 
 
 def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
-    """Returns the job that consists of `ranks` (reports by rank), judged by the accounts of their time."""
+    """Returns the job that consists of `ranks` (reports by rank), judged by their accounts (time per regime)."""
     run, world_size = next((report.run, report.world_size) for report in ranks.values())
     waits = {rank: _share(report, Regime.COMMUNICATION) for rank, report in ranks.items()}
     typical = median(waits.values())
@@ -132,7 +133,7 @@ def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
     job = pb.Job(
         run=run, ranks=sorted(ranks), world_size=world_size, missing_ranks=missing, verdict=ranks[slowest].verdict
     )
-    job.verdict.ClearField("action")  # its gain is that of one rank's step
+    job.verdict.ClearField("action")  # this action has the gain for the step of one rank, not for the job
     take_alerts(job.verdict, [report.verdict for report in ranks.values()])
     if stragglers:
         sentence = straggler_sentence(slowest, -stragglers[0][0])
@@ -159,12 +160,12 @@ def straggler_sentence(rank: int, behind_share: float) -> str:
 
 
 def _speedup(waits: Mapping[int, float], stragglers: set[int], complete: bool) -> pb.Speedup:
-    """Returns the gain of the job if stragglers become as fast as the median rank. `complete`: all ranks were recorded;
-    without this, the gain is not known.
+    """Returns the gain of the job if stragglers become as fast as the median rank. `complete` is True if all ranks were
+    recorded; otherwise, the gain is not known.
 
-    The next slowest rank then determines the step time. In the worst case only the slowest rank is fixed, or its work
-    moves to the others so that all are like the mean; in the best case all are like the median. `waits` has for each
-    rank the fraction of the step in which it waits."""
+    The next slowest rank then determines the step time. In the worst case, only the slowest rank becomes faster, or its
+    work moves to the other ranks so that all ranks take the mean time. In the best case, all ranks take the time of the
+    median rank. `waits` has for each rank the fraction of the step in which it waits."""
     if not complete:
         return pb.Speedup(expected=1, low=1, high=1, basis="none", because=word("ranks_missing").substitute())
     least_wait, typical, mean = min(waits.values()), median(waits.values()), fmean(waits.values())

@@ -7,12 +7,14 @@ from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-# A profiler with a lower cost changes no share enough to mention it (calibration method of the replay).
+# Smallest relative cost of the profiler that is mentioned. A smaller cost hardly changes the shares (calibration method
+# of the replay).
 MIN_PROFILER_COST = 0.05
-# The costliest options were measured to double a step's time, and a step of many small operators may be slowed more
-# (measures/profiler_overhead.py: SHORTEST_UNPROFILED).
+# Largest ratio (recorded / unprofiled step time) that the profiler can explain. In measurements, its costliest options
+# doubled the step time, and a step of many small operators may be slowed down more (measures/profiler_overhead.py:
+# SHORTEST_UNPROFILED).
 MAX_PROFILER_RATIO = 5.0
-# Reasons of the health that state the difference already.
+# Codes of health reasons whose texts already state the difference.
 STATED_BY = ("profiler_overhead", "atypical_steps")
 
 
@@ -27,9 +29,9 @@ def unprofiled_of(
     """Returns the step time without a profiler, the ratio of recorded to unprofiled step time, and a sentence about
     both.
 
-    The sentence is empty if a code in `health` is in STATED_BY or `corrected` is True: another text then states the
-    difference. `step_ns` is the median or the mean of `steps` unprofiled steps in ns. If their `times` in ns are
-    given, the ratio uses the mean of the times instead."""
+    The sentence is empty if a code in `health` is in STATED_BY or `corrected` is True: in both cases, another text
+    already states the difference. `step_ns` is the median or the mean of `steps` unprofiled steps in ns. If their
+    `times` in ns are given, the ratio uses the mean of the times instead."""
     typical = sum(times) / len(times) if times else step_ns
     ratio, average = recorded_ns / typical, "mean" if times else "median"
     sentence = ""

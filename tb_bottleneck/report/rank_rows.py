@@ -6,7 +6,7 @@ from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable, RegimeShares
 
-DIGITS = 4  # of shares: more only makes answers larger
+DIGITS = 4  # decimal places of shares; more would only make answers larger
 
 OF_RANKS = frozenset(("slow_rank", "slow_host", "rank_input", "throttled_rank", "rank_interruption"))
 """Causes in single ranks. The verdict of such a rank explains the cause further."""
@@ -41,7 +41,7 @@ def named_rank(job: pb.Job) -> int | None:
     """Returns the rank that the verdict of a job is about: the first rank of the first culprit (a cause in single
     ranks), or the first straggler.
 
-    None if the verdict is not about a single rank."""
+    Returns None if the verdict is not about a single rank."""
     if job.culprits:
         return job.culprits[0].ranks[0] if job.culprits[0].cause in OF_RANKS and job.culprits[0].ranks else None
     return job.stragglers[0].rank if job.stragglers else None
@@ -50,8 +50,8 @@ def named_rank(job: pb.Job) -> int | None:
 def speaker_of(job: pb.Job, ranks: RankTable) -> int | None:
     """Returns the rank whose own verdict explains the verdict of the job; None if there is no such rank.
 
-    This is `named_rank` or, for a job without culprits and stragglers, the rank with the median share of
-    collectives."""
+    This is `named_rank` or, for a job without culprits and stragglers, the rank with the median share of exposed
+    communication."""
     if job.culprits or job.stragglers:
         return named_rank(job)
     waits = next((column.share for column in ranks.account if column.regime == Regime.COMMUNICATION), None)
@@ -73,7 +73,8 @@ def first_action(job: pb.Job) -> str:
 
 
 def make_brief(answer: JobAnswer) -> None:
-    """Removes everything except the job's verdict and stragglers from an answer."""
+    """Removes the tables of ranks and steps from `answer`, and everything from its job except run, world size, verdict
+    and stragglers."""
     answer.ClearField("ranks")
     answer.ClearField("steps")
     if answer.HasField("job"):

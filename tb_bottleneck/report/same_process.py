@@ -38,8 +38,8 @@ def launches_of(directories: Iterable[str]) -> dict[str, str]:
     """Returns a dict: directory -> name of its training. The directories of the ranks of one job have the same name.
     The name of any other training is its directory.
 
-    Directories contain the id of their job. A job that was restarted may keep its id, so a second directory of a rank
-    begins another training."""
+    Directories contain the id of their job. A restarted job may keep its id. Therefore, a second directory of a rank
+    with the same id begins another training."""
     launches: dict[str, str] = {}
     first: dict[str, tuple[str, set[str]]] = {}  # by the job: its last training, and the ranks of it so far
     for directory in sorted(set(directories), key=with_slashes):
@@ -85,8 +85,8 @@ def pairs_of(located: Located) -> Iterator[tuple[int, int]]:
 
 
 def _beside(telemetry: int, traces: list[int], series: list[int], located: Located) -> list[int]:
-    """Returns the traces that a profiler of the training wrote into the logdir of the monitor of `telemetry`. Empty
-    unless there is exactly one such trace, and no other telemetry of the same rank.
+    """Returns the traces that a profiler of the training wrote into the logdir of the monitor of `telemetry`. The
+    result is empty unless there is exactly one such trace, and no other telemetry of the same rank.
 
     All numbers are positions in `located`."""
     if not logdir_of(located[telemetry][0]):

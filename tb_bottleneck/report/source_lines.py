@@ -1,7 +1,8 @@
 """The text of the lines that a report names, read from the program's files if they exist and are unchanged.
 
-A recording names files by untrusted text, so that little is opened: Python files below one folder, by a relative path
-without links, whose size and time of change are those of the recording. The text is not stored.
+The file names in a recording are untrusted. Therefore, a file is opened only if it is a Python file below one folder,
+its path is relative and without links, and its size and modification time are those in the recording. The text is not
+stored.
 """
 
 import os
@@ -18,12 +19,12 @@ VARIABLE = "TB_BOTTLENECK_SOURCE"
 MAX_FILE_BYTES = 4 << 20
 MAX_LINE = 160
 AROUND = 2
-"""Lines shown before and after the one that runs."""
+"""Number of lines that are shown before and after the line that runs."""
 
 
 def source_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Returns the folder with the program's files: that in the environment variable VARIABLE, or else the working
-    directory. Returns None if the variable is "off", or if the folder does not exist."""
+    """Returns the folder with the program's files: the folder in the environment variable VARIABLE or, if the variable
+    is not set, the working directory. Returns None if the variable is "off", or if the folder does not exist."""
     value = environment.get(VARIABLE, "")
     try:
         return None if value.lower() == "off" else Path(value or os.getcwd()).resolve(strict=True)

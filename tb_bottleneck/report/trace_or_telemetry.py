@@ -1,7 +1,7 @@
-"""Decides which evidence source of one training to trust where its trace and its telemetry name different problems.
+"""Decides which evidence source of one training to trust if its trace and its telemetry name different problems.
 
-A trace shows everything in a few steps, which the profiler slows. Telemetry shows all steps from outside, and what the
-machine does: cores, clocks, worker processes.
+A trace shows everything in a few steps, which the profiler slows down. Telemetry shows all steps from outside, and the
+state of the machine: cores, clocks, worker processes.
 """
 
 from dataclasses import dataclass
@@ -29,15 +29,16 @@ OUTSIDE_A_TRACE = frozenset(
         "too_few_cores",
     }
 )
-"""Causes that lie in the machine, in worker processes or in the run as a whole: the monitor sees them, and a trace of a
-few steps does not."""
+"""Causes in the machine, in worker processes or in the run as a whole. The monitor can see these causes; a trace of a
+few steps cannot."""
 
 MIN_STEPS_OF_RUN = 20
 REPRESENTS = 0.5
 """If the steps of a trace take less than this part of the run's mean step time, the trace shows less than half of the
-run's time: the remaining time is in steps that the trace does not contain. A choice."""
+run's time: the remaining time is in steps that the trace does not contain. Chosen."""
 ALIKE = 0.8
-"""From this part of the mean step of the run on, the steps of a trace are like the others. A choice."""
+"""If the steps of a trace take at least this part of the run's mean step time, they count as like the other steps of
+the run. Chosen."""
 
 _SEVERITIES = ("critical", "warning", "info", "none")
 
@@ -72,10 +73,10 @@ def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
     """Returns the ratio of the step time of the trace to the mean step time of the run, at most 1; 1 if one of them is
     not known.
 
-    This is the share of the run's time that the steps would take if all steps were as long as those of the trace. If
-    the profiler's time is taken out of the trace's steps, their own mean counts: the steps before the trace may have
-    interruptions that the trace does not have. The ratio is reduced by the share of time that the run compiles
-    functions."""
+    The ratio is the share of the run's time that the steps would take if all steps were as long as those of the trace.
+    If the profiler's time was removed from the steps of the trace, the mean of these steps is used, because the steps
+    before the trace may have interruptions that the trace does not have. The ratio is multiplied by (1 - share of the
+    time in which the run compiles functions)."""
     corrected = trace.window.HasField("recorded_step_ns")
     step = trace.window.step_ns.mean if corrected else step_ns_of(trace)
     run = telemetry.window.step_ns.mean

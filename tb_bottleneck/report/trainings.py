@@ -1,4 +1,5 @@
-"""Determines which recordings are about one training. A list shows them as one entry with one verdict.
+"""Determines which recordings are about one training. A list shows the recordings of a training as one entry with one
+verdict.
 
 Recordings belong together if they lie in the monitor's directories of one training, if they are the trace and the
 telemetry of one process (same_process.py), or if they are ranks of one job (jobs.py). Nothing else is grouped: traces
@@ -12,15 +13,16 @@ from tb_bottleneck.report.jobs import jobs_in
 from tb_bottleneck.report.same_process import Located, launches_of, logdir_of, pairs_of
 
 Judged = Mapping[tuple[int, ...], int]
-"""Jobs with a report of their own: the positions of their ranks, and that of the rank that explains the verdict."""
+"""Jobs that have a report of the whole job: maps the positions of the ranks to the position of the rank that explains
+the verdict."""
 
 
 @dataclass(frozen=True)
 class Training:
     """The recordings of one training, as positions in a list of reports.
 
-    The first member is the one with the verdict of the training; the others follow in their order. `ranks` are the
-    members that are the ranks of the (latest) job, in order of rank; empty without a job.
+    The first member is the recording with the verdict of the training; the others follow in ascending order. `ranks`
+    are the members that are the ranks of the (latest) job, in order of rank; empty without a job.
     """
 
     members: tuple[int, ...]
@@ -35,9 +37,9 @@ class Training:
 def trainings_of(located: Located, judged: Judged | None = None) -> list[Training]:
     """Returns the trainings of these reports, in the order of their first reports.
 
-    Each report comes with its directory. The report of a recording that is not analysed yet has no health; the reports
-    of one process have been joined (cross_check.join), so that they state which evidence source is trusted. The ranks
-    of the jobs in `judged` are known; those of other jobs follow from the reports.
+    Each report comes with its directory. The report of a recording that has not been analysed yet has no health. The
+    reports of one process must have been joined (cross_check.join), so that they state which evidence source is
+    trusted. `judged` has the jobs whose ranks are known; other jobs are found from the reports.
     """
     groups = _Groups(len(located))
     for positions in _together(located):
@@ -70,7 +72,8 @@ def _together(located: Located) -> Iterable[Sequence[int]]:
         if logdir_of(directory):
             by_launch.setdefault(launches[directory], []).append(position)
     yield from by_launch.values()
-    # A trace without a verdict takes part only if no other trace could be meant.
+    # In the second round, traces without a verdict are included, too. They are paired only if no other trace fits to
+    # the telemetry.
     hopeful = [at for at, (_, report) in enumerate(located) if report.HasField("verdict") or not report.health.status]
     for positions in (hopeful, range(len(located))):
         for pair in pairs_of([located[position] for position in positions]):
@@ -80,8 +83,8 @@ def _together(located: Located) -> Iterable[Sequence[int]]:
 def _first(members: list[int], ranks: tuple[int, ...], located: Located, judged: Judged) -> tuple[int, ...]:
     """Returns `members`, with the one that has the verdict moved to the front.
 
-    For a job that is not judged, the lowest rank is first: the accounts alone do not show which rank holds the others
-    up."""
+    For a job that is not judged, the lowest rank is first: the accounts (time per regime) alone do not show for which
+    rank the others wait."""
     first = judged.get(ranks, ranks[0]) if ranks else _trusted(members, located)
     return (first, *(member for member in members if member != first))
 

@@ -7,23 +7,23 @@ from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.report.digest import leading_finding, plan_leads
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-# A wider interval has one decimal place: the second one is not known.
+# From this width (high - low) of an interval on, factors have one decimal place, because the second one is not known.
 WIDE = 0.15
 _PARTS = {"optimizer_alone": "the optimizer step", "one_operator": "this operator"}
-"""By code of a health reason: the only part of the training that such a recording contains."""
+"""Maps the code of a health reason to the only part of the training that such a recording contains."""
 _TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def action_of(cause: str, advice: CauseAdvice) -> str:
-    """Returns in a few words the change that removes `cause`, from its advice or its scenario; empty if neither names a
-    change."""
+    """Returns in a few words the change that removes `cause`, from its advice or from the scenario that simulates the
+    fix; empty if neither names a change."""
     scenario = SCENARIO_OF.get(cause)
     return advice.action or (assumptions()[scenario.name].title if scenario is not None else "")
 
 
 def action_sentence(report: pb.Report) -> str:
-    """Returns the first fix with its gain as a sentence. The fix is the first of the plan, or that of the leading
-    finding.
+    """Returns the first fix with its gain as a sentence. The fix is the first one of the plan (the simulated fixes in
+    order) or, if the plan does not lead, that of the leading finding (see plan_leads).
 
     Returns an empty text if nothing is worth changing, or no gain is known."""
     if report.verdict.severity == "none":
@@ -52,8 +52,8 @@ def lead_with_action(report: pb.Report) -> None:
 
 
 def set_action(report: pb.Report) -> None:
-    """Sets `action` of the verdict in `report`. Also sets `action_cause` if the action removes a cause of another
-    regime than the verdict's."""
+    """Sets `action` of the verdict in `report`. Also sets `action_cause` if the action is the first fix of the plan and
+    removes a cause of another regime (kind of time) than that of the verdict."""
     verdict = report.verdict
     part = next((_PARTS[reason.code] for reason in report.health.reasons if reason.code in _PARTS), "")
     verdict.action = action_sentence(report)

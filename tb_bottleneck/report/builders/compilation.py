@@ -9,7 +9,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_ROWS, MAX_REASONS = 10, 3
 MIN_NS = 1_000
-"""Operators outside of graphs with less time per step are not listed."""
+"""Operators outside of graphs are not listed if they take less time (ns) per step."""
 REASONS_MISSING = (
     "The guards and the reasons are not in the trace: record it with tb_bottleneck.Monitor, or run the program with "
     "TORCH_TRACE=DIR, where DIR is the folder of the trace."
@@ -60,8 +60,8 @@ def recorded_compilation(compiled: CompiledSteps | None, steps: int) -> pb.Compi
 
 
 def logged_compilation(log: CompileLog) -> pb.Compilation | None:
-    """Returns what torch.compile did in the whole run, from the monitor's log, with totals; None if nothing was
-    compiled."""
+    """Returns what torch.compile did in the whole run, from the monitor's log; None if nothing was compiled. Times and
+    counts are totals of the run, not values per step."""
     if not log.compilations:
         return None
     functions: dict[tuple[str, str, int], pb.CompiledFunction] = {}

@@ -32,9 +32,9 @@ def input_pipeline(
 ) -> pb.InputPipeline | None:
     """Returns the stages of the input pipeline and the storage.
 
-    Without stages, returns only the storage; None if neither is known. `workers` is the present number of workers (0:
-    the training process makes the batches), `needed` the number that would be fast enough. `facts` are the untrusted
-    facts of the run, with the kind of storage.
+    If the stages are not known, returns only the storage; None if the storage is not known either. `workers` is the
+    present number of workers (0: the training process makes the batches), `needed` the number that would be fast
+    enough. `facts` are the untrusted facts of the run, with the kind of storage.
     """
     place = _storage(facts)
     if isinstance(work, Missing) or not work.ns > 0:
@@ -116,7 +116,7 @@ def parts_of_step(parts: Sequence[StepPart], steps: int) -> list[pb.StepPart]:
     """Returns the messages of the `parts` of a step: the functions that the training loop calls. `steps` is the number
     of recorded steps.
 
-    Each part names the regimes that take most of its time."""
+    Each part names at most MAX_REGIMES regimes (kinds of time), each with at least LEAST_SHARE of the step."""
     return [_step_part_row(part, steps) for part in parts]
 
 

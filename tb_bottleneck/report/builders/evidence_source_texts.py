@@ -1,4 +1,5 @@
-"""The interface for the texts of one evidence source, and the values and places that fill the templates of texts.
+"""The interface for the texts of one evidence source (a trace or telemetry), and the values and places that are
+inserted into the templates of texts.
 
 Reports from traces and from telemetry share this interface. Places are places in the user's program.
 """
@@ -23,7 +24,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 Places = Mapping[tuple[Regime, str], Sequence[Place]]
 """A dict from (regime, name of a cause) to the places of this cause, costliest first."""
 
-# A line with less of the cost is not what the headline is about.
+# Smallest share of the cost of a cause for a line that the headline names.
 MIN_HEADLINE_SHARE = 0.5
 
 
@@ -55,7 +56,7 @@ def sentence_about(places: Iterable[Place | pb.Place]) -> str:
 
 
 class Context(Record, frozen=True):
-    """Facts about the recording that every template of a text may use. `device_kind` is "cpu" or the kind of an
+    """Facts about the recording that every text template may use. `device_kind` is "cpu" or the kind of an
     accelerator."""
 
     device_kind: str
@@ -69,7 +70,7 @@ class Context(Record, frozen=True):
         return "CPU" if self.device_kind == "cpu" else "GPU"
 
     def said(self, text: str) -> str:
-        """Returns `text`, a text of this package, with words that fit the kind of device."""
+        """Returns `text`, a text of this package, with its words adapted to the kind of device."""
         return words_for(self.device_kind)(text)
 
     @property
@@ -109,7 +110,7 @@ class SourceTexts(Protocol):
         ...
 
     def label(self, regime: Regime) -> str:
-        """Returns the name of `regime` in the account of the time."""
+        """Returns the name of `regime` in the account (the time per regime)."""
         ...
 
     def meaning(self, regime: Regime, device: str) -> str:
@@ -134,7 +135,7 @@ class SourceTexts(Protocol):
         ...
 
     def because_values(self, verdict: AnyVerdict) -> dict[str, str]:
-        """Returns the values for the placeholders in `because`, beyond those of the context."""
+        """Returns the values for those placeholders in the template `because` that Context.values does not provide."""
         ...
 
     def advice(self, regime: Regime, cause: str) -> CauseAdvice:
@@ -169,6 +170,7 @@ _FORMATS: dict[str, Callable[[Measure], str]] = {
 
 
 def figures(facts: Mapping[str, Measure | Missing]) -> dict[str, str]:
-    """Returns a dict for templates: name -> text. It has those of `facts` that are counts, shares or texts."""
+    """Returns a dict for templates: name -> text. The dict contains the entries of `facts` that are counts, shares or
+    texts."""
     known = {name: fact for name, fact in facts.items() if isinstance(fact, Measure) and fact.unit in _FORMATS}
     return {name: _FORMATS[fact.unit](fact) for name, fact in known.items()}

@@ -42,8 +42,9 @@ def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVe
     """Returns pairs of a verdict and one of its causes, in the order of findings: causes of the conclusion's regime
     first, then the others, each sorted by cost.
 
-    Causes of the machine come last in their group if a cause of the program has a comparable cost. A cause that several
-    regimes name with the same texts, such as too few cores, is listed once."""
+    If a cause of the program has a comparable cost, causes of the machine come last among the causes of the
+    conclusion's regime and last among the others. A cause that several regimes name with the same texts, such as too
+    few cores, is listed once."""
     named = [(verdict, cause) for verdict in diagnosis.verdicts for cause in verdict.judgement.causes]
     last = MACHINE_CAUSES if program_leads(diagnosis.verdicts) else frozenset()
     named.sort(
@@ -69,8 +70,8 @@ class DiagnosisWriter(Record, frozen=True):
     places: Places
 
     def verdict(self, report: pb.Report, latest_phase_only: bool) -> pb.Verdict:
-        """Returns the verdict of `report`, which must already have its findings and its plan. `latest_phase_only`: the
-        report is about the last phase of the run only."""
+        """Returns the verdict of `report`, which must already have its findings and its plan. If `latest_phase_only` is
+        True, the report is only about the last phase of the run."""
         conclusion = self.diagnosis.conclusion
         confidence = stated_confidence(self.diagnosis.confidence, conclusion.regime, report.findings, report.plan)
         severity = stated_severity(conclusion, confidence, report.findings, report.plan)

@@ -18,15 +18,17 @@ from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.builders.predictions import NotPredicted, simulated_speedup, why_not_simulated
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-# With three steps, one outlier is outvoted by the others.
+# Smallest number of steps for high confidence. With three steps, the median is robust against one outlier.
 MIN_TRACE_STEPS = 3
-# More unexplained time than this puts every other share in doubt: traceml's warning level for a residual.
+# With a larger share of unexplained time, the confidence is at most medium (first value) or low (second value), because
+# every other share is then in doubt. The first value is traceml's warning level for a residual.
 UNEXPLAINED_SHARE, LARGE_UNEXPLAINED_SHARE = 0.10, 0.25
-# If shapes show the limit for less of the kernels' time than this, the limit is based on the names of kernels.
+# If shapes show the limit (compute or memory bandwidth) of kernels for a smaller share of the kernel time, the limit is
+# taken from the names of kernels.
 KNOWN_FROM_SHAPES = 0.5
 # Measures of the interval between events that do not occur in every step; missing if the event occurred once.
 INTERVALS = (steps_between_pauses.__name__, steps_between_interruptions.__name__)
-# Defects with which some of the idle time may not have been idle, or some of the steps may be incomplete.
+# Defects because of which recorded idle time may not have been idle, or steps may be incomplete.
 DOUBTFUL_DEFECTS = ("kernels_lost", "events_lost", "overlapping_steps")
 
 
@@ -36,9 +38,10 @@ def trace_confidence(
     """Returns the confidence in a conclusion: high, medium or low.
 
     The confidence follows from the number and kind of steps, lost events, unexplained time, and the evidence of the
-    conclusion's rule. For the device's own work, it is low if only kernel names show the limit of the kernels, and at
-    most medium on a CPU run, where only names of operators show the limit. For pauses and interruptions, it is low if
-    only one was recorded, because their frequency is then not known. For `unexplained`, it is at most medium.
+    conclusion's rule. For regimes of the device's own work, it is low if only kernel names show the limit of the
+    kernels. On a CPU run without a problem, it is at most medium, because only names of operators show the limit. For
+    pauses and interruptions, it is low if only one was recorded, because their frequency is then not known. For
+    `unexplained`, it is at most medium.
     """
     confidence = _recording_confidence(recording, defects)
     if conclusion.regime == Regime.UNEXPLAINED and confidence == "high":
@@ -72,19 +75,21 @@ def _recording_confidence(recording: Recording, defects: Sequence[Defect]) -> st
 
 # From the most severe to the least severe.
 _LEVELS = ("critical", "warning", "info")
-# The width of a gain's 90 % interval, as a share of the step time: from these on the confidence is at most medium, and
-# low. Choices: "between nothing and half of the time" is no high confidence, and three quarters leave nothing known.
+# Widths of the 90 % interval of a gain, as a share of the step time. From the first width on, the confidence is at most
+# medium, from the second on, it is low. Both are chosen: a gain "between nothing and half of the time" allows no high
+# confidence, and with an interval of three quarters the gain is not known.
 WIDE_GAIN, UNKNOWN_GAIN = 0.5, 0.75
 
 
 def stated_gain(
     verdict: AnyVerdict, cause: AnyCause, prediction: Prediction | NotPredicted | None, on_cpu: bool
 ) -> pb.Speedup:
-    """Returns the gain of fixing `cause`: simulated, else an upper bound, an estimate from measured changes, or none.
+    """Returns the gain of fixing `cause`: a simulated gain if there is one, otherwise an upper bound, an estimate from
+    measured changes, or none.
 
-    `on_cpu` is True for CPU runs. Without a simulation, `because` of the result states the reason, unless the replay of
-    the whole recording has one. The basis is "none" if parts of the file are missing: what was recorded may have waited
-    for the missing parts.
+    `on_cpu` is True for CPU runs. If the gain is not simulated, `because` of the result states the reason, except if
+    the report already says why nothing was predicted from the recording. The basis is "none" if parts of the file are
+    missing, because the recorded operations may have waited for operations in the missing parts.
     """
     if isinstance(prediction, NotPredicted) and prediction.because == "truncated":
         return _none()
@@ -93,7 +98,7 @@ def stated_gain(
     most = verdict.judgement.recoverable if cause.certain else 1.0
     gain = _none()
     if cause.bounded and cause.recurs:
-        # Telemetry and CPU runs count as recoverable what their counters and cores bound.
+        # For telemetry and CPU runs, counters and cores already limit the recoverable share.
         all_of_it = isinstance(prediction, Prediction) and not on_cpu
         gain = _bound(min(most, cause.cost_share), cause, all_of_it, on_cpu)
     if not cause.bounded and cause.certain and cause.recurs:
@@ -108,8 +113,8 @@ def stated_confidence(
 ) -> str:
     """Returns the confidence, lowered if the interval of the gain that leads the report is wide.
 
-    The leading gain is that of the first fix of the plan, else the first simulated or estimated gain among the findings
-    of `regime`. Bounds have no interval, and do not change the confidence.
+    The leading gain is the gain of the first fix of the plan or, without a plan, the first simulated or estimated gain
+    among the findings of `regime`. Bounds have no interval, and do not change the confidence.
     """
     predicted = (f.speedup for f in findings if f.regime == regime and f.speedup.basis in ("replay", "estimate"))
     leading = plan[0] if plan else next(predicted, None)
@@ -127,9 +132,9 @@ def stated_severity(
     """Returns the severity of a conclusion, lowered to the gains that the report states; never raised.
 
     These gains are the gain of the whole plan, and the gains of findings of the conclusion's regime. A simulated gain
-    counts with its expected value, a bound with its upper end. An estimate counts with its expected value up to
-    `warning`, and with the low end of its interval for `critical`. With low confidence, nothing is critical. The
-    severity of an unused GPU, whose gain a recording cannot show, stays the same.
+    counts with its expected value, a bound with its upper end. An estimate counts with its expected value, but is
+    `critical` only if the low end of its interval is. With low confidence, nothing is critical. The severity of an
+    unused GPU, whose gain a recording cannot show, stays the same.
     """
     if conclusion.severity not in _LEVELS or conclusion.regime is Regime.GPU_UNUSED:
         return conclusion.severity
@@ -159,14 +164,15 @@ def _none() -> pb.Speedup:
 
 
 def _bound(recoverable: float, cause: AnyCause, all_of_it: bool, on_cpu: bool) -> pb.Speedup:
-    """Returns a bound of the gain from fixing `cause`: at worst nothing is saved; expected is the saving of the
-    fraction `recoverable` of the step time.
+    """Returns a bound of the gain from fixing `cause`. The low end is 1 (nothing is saved). The expected value is the
+    gain if the fraction `recoverable` (0 to 1) of the step time is saved.
 
-    The upper end is the gain of the `recoverable` share. With `all_of_it` (a trace of a device), it is the gain of the
-    cause's whole cost: that the profiler causes the remaining cost is only an expectation. On the CPU, loaders,
-    collectives and operators share the cores, so that a fix that frees cores also shortens the operators: in two trials
-    of the demo, measured gains of 2.6 and 2.1 exceeded bounds of 2.0 and 1.75. If `cause.most` is known, it is the
-    upper end."""
+    By default, the upper end equals the expected value. If `all_of_it` is True (a trace of a device), the upper end is
+    the gain if the whole cost of the cause is saved, because it is only an assumption that the profiler causes the cost
+    that is not recoverable. On the CPU, loaders, collectives and operators share the cores, so a fix that frees cores
+    may also shorten the operators: in two trials of the demo, measured gains of 2.6 and 2.1 exceeded bounds of 2.0 and
+    1.75. Therefore, a bound on the CPU states this condition (`unless`). `cause.factor` is an upper limit of the gain,
+    and `cause.most` the largest share of the step time that can be saved; both are used if they are known."""
     if not 0 < recoverable < 1:
         return _none()
     expected = 1 / (1 - recoverable)

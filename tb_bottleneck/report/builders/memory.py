@@ -22,7 +22,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_SITES = 60
 LEAST_EARLIER = 0.01
-"""Share of the peak below which blocks from before a history are not described. A choice."""
+"""Smallest share of the peak for which blocks allocated before the recorded history are described. Chosen."""
 
 
 def memory_message(
@@ -36,8 +36,8 @@ def memory_message(
     """Returns the memory part of a report. Parts that are None or empty are left out.
 
     `account` is the memory at the peak by category, `sites` are the places that allocated memory, `forecasts` are
-    predicted peaks, and `course` is the memory over time. `earlier` are the blocks of unknown kind from before a
-    history."""
+    predicted peaks, and `course` is the memory over time. `earlier` are the blocks of unknown kind that were allocated
+    before the recorded history."""
     message = pb.Memory(
         peak_bytes=account.peak,
         evidence_source=account.source,
@@ -181,7 +181,7 @@ def _values_of(earlier: EarlierBlocks) -> dict[str, str]:
 
 def _missing(account: MemoryAccount, earlier: EarlierBlocks | None) -> Iterable[str]:
     """Yields sentences about memory in `account` that is estimated, unexplained or not recorded. `earlier` are blocks
-    from before the history."""
+    that were allocated before the recorded history."""
     if earlier is not None and earlier.bytes >= LEAST_EARLIER * account.peak:
         yield sentence("missing", "older", _values_of(earlier))
         if earlier.guess:

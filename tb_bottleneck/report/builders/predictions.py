@@ -1,4 +1,5 @@
-"""The predictions of the replay in the report: gains of findings, the plan, and the reason if there is none."""
+"""The predictions of the replay in the report: gains of findings, the plan (fixes in order), and the reason if nothing
+is predicted."""
 
 from collections.abc import Iterator
 
@@ -13,7 +14,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
 class NotPredicted(Record, frozen=True):
-    """Stands for a missing prediction. `because` is a key of the table `words` in scenarios.toml.
+    """Replaces a prediction that could not be made. `because` is a key of the table `words` in scenarios.toml.
 
     `because` is "broken" if the replay raised an error, and "truncated" if parts of the file are missing.
     """

@@ -1,6 +1,7 @@
 """The origin of a recording, its judged window, and the job to which it belongs.
 
-The origin is the rank, the number of ranks, the device and the program. The window has its steps and their times.
+The origin is the rank, the number of ranks, the device and the program. The window (the judged part) has its steps and
+their times.
 """
 
 import hashlib
@@ -56,13 +57,14 @@ Ints = npt.NDArray[np.int64]
 
 
 class Window(Record, frozen=True):
-    """The judged part of a recording: [begin, end) in ns on the recording's own clock; for telemetry since 1970.
+    """The judged part of a recording: [begin, end) in ns, on the clock of the trace, or since 1970 for telemetry.
 
-    `steps` is the number of judged steps. `basis` says how they were found: profiler_step, inferred, step_clock, or
-    whole if there are no steps. `spread` is the 10th percentile, the median and the 90th percentile of the step times
-    in ns; None if no step was recorded. `step_times` has at most MAX_STEP_TIMES times in ns, each the longest of a
-    group of neighbouring steps, so that rare long steps are included. If the profiler's own time was removed,
-    `recorded_mean` is the mean step time in ns before the removal, and `correction` a sentence about the removal.
+    `steps` is the number of judged steps. `basis` says how they were found: profiler_step (marked by the profiler),
+    inferred (from repetition), step_clock (timed by the monitor), or whole if there are no steps. `spread` is the 10th
+    percentile, the median and the 90th percentile of the step times in ns; None if no step was recorded. `step_times`
+    has at most MAX_STEP_TIMES times in ns, each the longest of a group of neighbouring steps, so that rare long steps
+    are included. If the profiler's own time was removed, `recorded_mean` is the mean step time in ns before the
+    removal, and `correction` a sentence about the removal.
     """
 
     steps: int
@@ -170,7 +172,8 @@ def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
 
 
 def text_fact(facts: Mapping[str, object], name: str) -> str:
-    """Returns the text `facts[name]`, at most MAX_TEXT characters; "" if it is missing or not printable. Untrusted."""
+    """Returns the text `facts[name]`, at most MAX_TEXT characters; "" if it is missing or not printable. The text is
+    untrusted."""
     value = facts.get(name)
     text = value if isinstance(value, str) else ""
     return text[:MAX_TEXT] if text.isprintable() else ""
@@ -189,8 +192,8 @@ def _device(trace: Trace, fatal: Defect | None) -> ReportedDevice:
         facts = header.device(trace.device_index)
         return ReportedDevice(facts.name if facts else "", _gpu_kind(trace), trace.device_index, len(used))
     if fatal is not None and (fatal.code != "insufficient_data" or header.devices):
-        # The run may have used a device whose work was not recorded. If it is described, it is named; otherwise no
-        # device is claimed, not even the CPU.
+        # The run may have used a device whose work was not recorded. If the trace describes a device, this device is
+        # named. Otherwise, no device is named, not even the CPU.
         name = header.devices[0].name if header.devices else ""
         foreign = bool((trace.events.kind == Kind.FOREIGN_DEVICE).any())
         return ReportedDevice(name, ("other" if foreign else _gpu_kind(trace)) if name else "")

@@ -1,4 +1,5 @@
-"""Builds a report from finished inputs. Trace and telemetry differ only in the texts and in the inputs they provide."""
+"""Builds a report from finished inputs. Traces and telemetry use the same builder, but provide different texts and
+inputs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -57,7 +58,8 @@ class Phase(Record, frozen=True):
     severity: str
 
 
-# The reason by the type of the error; every other one is `unreadable`: the content is not what was expected.
+# The health reason by the type of the error. Every other error has the reason `unreadable`: the content is not as
+# expected.
 _REASONS = {StillGrowing: "growing", Inaccessible: "inaccessible", NotFound: "inaccessible"}
 
 
@@ -100,8 +102,8 @@ def build_report(
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
 
     `prediction` is NotPredicted if the replay is not possible, None if nothing was replayed. `places` has the places in
-    the user's program by regime and cause. If `latest_phase_only` is True, window, account and diagnosis are about the
-    last of `phases` only."""
+    the user's program by regime and cause. `account` is the time per regime. If `latest_phase_only` is True, `window`,
+    `account` and `diagnosis` are only about the last of `phases`."""
     device = origin.device
     report = _report(
         identity,

@@ -26,8 +26,8 @@ from tb_bottleneck.trace.frames import frame_parts
 def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
     """Returns the situation as sentences; empty if it is not known what limits the run.
 
-    If there is a problem, the text says what would limit the run without the avoidable time; it is then empty for
-    recordings without a backward pass.
+    If there is a problem, the text says what would limit the run without the avoidable time. In this case, it is empty
+    for recordings without a backward pass.
     """
     if conclusion.regime == Regime.UNEXPLAINED or isinstance(measures(only_operator), Measure):
         return ""
@@ -46,8 +46,8 @@ def situation_of(measures: Measures[Recording], conclusion: Conclusion) -> str:
 
 
 def _is_large(account: Account) -> bool:
-    """Returns True if kernels that arithmetic or bandwidth limits take most of the time outside the avoidable
-    regimes."""
+    """Returns True if kernels limited by arithmetic or memory bandwidth take at least the share compute.FIRES_AT of the
+    time outside the avoidable regimes (see rest_of)."""
     rest = rest_of(account)
     return account.share(Regime.COMPUTE) + account.share(Regime.MEMORY) >= compute.FIRES_AT * rest > 0
 
@@ -59,9 +59,9 @@ def rest_of(account: Account) -> float:
 
 
 def beside_problem(is_large: bool, data: str, on_device: bool) -> str:
-    """Returns the sentence about the model and the data of a training that has a problem. `is_large`: the model keeps
-    the device busy (see `_is_large`); `data` is "complex", "simple", "workers" or "unseen" (see `_data`); `on_device`:
-    not on the CPU."""
+    """Returns the sentence about the model and the data of a training that has a problem. `is_large` is True if the
+    model keeps the device busy (see `_is_large`). `data` is "complex", "simple", "workers" or "unseen" (see `_data`).
+    `on_device` is True if the run does not compute on the CPU."""
     found = "unseen" if data == "workers" else data
     table = _texts()["beside_on_device" if on_device else "beside_on_cpu"]
     return table[f"{'large' if is_large else 'small'}_{found}"]
@@ -91,7 +91,8 @@ def _texts() -> dict[str, dict[str, str]]:
 
 
 def timers_text(recording: Recording) -> str:
-    """Returns sentences about timers in the user's program that do not wait for the device; empty if there are none."""
+    """Returns sentences about timers in the user's program that stop before the device has finished the timed work;
+    empty if there are none."""
     timers = early_timers(recording)
     if not timers:
         return ""

@@ -44,7 +44,7 @@ _MINUTE, _HOUR = 60, 3600
 
 @dataclass(frozen=True)
 class TelemetryTexts:
-    """Implements SourceTexts for telemetry. `unknown` has the parts of the time that is not explained."""
+    """Implements SourceTexts for telemetry. `unknown` has the parts of the unexplained time."""
 
     unknown: UnknownTime = field(default_factory=UnknownTime)
 
@@ -72,7 +72,7 @@ class TelemetryTexts:
     def title(self, regime: Regime, severity: str) -> str:
         """Returns the label of the regime in a verdict of this severity.
 
-        A regime `compute` with a problem gets a label that says that the device is slowed down, by heat or by other
+        If the regime is `compute` and has a problem, the label says that the device is slowed down, by heat or by other
         threads.
         """
         if regime is Regime.COMPUTE and severity != "none":
@@ -135,7 +135,7 @@ def _length(ns: float) -> str:
     return f"{seconds / _MINUTE:.0f} min" if seconds < 2 * _HOUR else f"{seconds / _HOUR:.0f} h"
 
 
-# For more than low confidence: traceml's minimum (diagnostics/step_time/policy.py).
+# Smallest number of steps for more than low confidence; traceml's minimum (diagnostics/step_time/policy.py).
 MIN_TELEMETRY_STEPS = 20
 _INT32 = 1 << 31
 
@@ -177,8 +177,8 @@ def telemetry_window(recording: TelemetryRecording) -> Window:
 def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect], conclusion: Conclusion) -> str:
     """Returns the confidence in the conclusion: "low" or "medium", because telemetry sees steps only from outside.
 
-    The confidence is low with few steps, with any defect, with much unexplained time, and for the device's own work if
-    no counters show the limit of this work."""
+    The confidence is low with fewer than MIN_TELEMETRY_STEPS steps, with any defect, and with much unexplained time. If
+    the conclusion is about the device's own work, it is also low if no counters show the limit of this work."""
     limit_known = conclusion.regime not in DEVICE_REGIMES or recording.bounds.counters
     unexplained = recording.mean(recoverable_by_window(recording)[Regime.UNEXPLAINED], "share", "no window is known")
     in_doubt = isinstance(unexplained, Missing) or unexplained.value > LARGE_UNEXPLAINED_SHARE
@@ -188,8 +188,8 @@ def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect
 
 
 def telemetry_situation(measures: Measures[TelemetryRecording], conclusion: Conclusion) -> str:
-    """Returns sentences about the model and the data of a monitored run; empty if its phases or its device's work are
-    not known."""
+    """Returns sentences about the model and the data of a monitored run; empty if the timed phases of its steps or the
+    work of its device are not known."""
     known = isinstance(measures(own_work), Measure) and isinstance(measures(timed_phase_count), Measure)
     if conclusion.regime in (Regime.UNEXPLAINED, Regime.GPU_UNUSED) or not known:
         return ""

@@ -1,12 +1,13 @@
 """The run over time: the phases of the run, and the parts of its wall time.
 
-A phase is a part of the run in which one regime owned most of the recoverable time.
+A phase is a part of the run in which one regime (kind of time) had most of the recoverable time (the time that a fix
+could save).
 
-Signal: the recoverable time of each regime, window by window.
-Formula: a phase begins when a regime leads in two consecutive windows with a tenth of the time or more; it lasts while
-that regime has at least seven hundredths and no other has five hundredths more.
-Source: the tenth is traceml's warning level; the two windows and the gap between the two levels prevent a regime at the
-threshold from alternating (Schmitt trigger).
+Signal: the recoverable time of each regime, window by window. Formula: a phase begins when a regime leads in two
+consecutive windows (time intervals of telemetry) with at least a tenth of the time. The phase lasts while the regime
+has at least seven hundredths of the time, and no other regime has at least five hundredths more than it. Source: the
+tenth is traceml's warning level. The two windows and the gap between the levels for begin and end prevent frequent
+changes if a regime is close to the threshold (Schmitt trigger).
 """
 
 from collections.abc import Iterator
@@ -62,7 +63,8 @@ def phases_of(testimony: TelemetryRecording) -> tuple[Phase, ...]:
     for window in range(len(testimony.windows)):
         now = {regime: float(values[window]) for regime, values in stakes.items()}
         leader = Regime.GPU_UNUSED if unused[window] else _leader(now, state)
-        # A busy device has an owner, too. It changes without hysteresis, except for the confirmation below.
+        # Without a leading regime, the owner is the regime of the device's own work. It changes without hysteresis,
+        # except for the confirmation below.
         state = leader
         current = (leader, True) if leader is not None else (bound[window], False)
         owner.append(None if np.isnan(now[Regime.INPUT]) else current)
@@ -79,7 +81,8 @@ def _leader(now: dict[Regime, float], state: Regime | None) -> Regime | None:
 
 
 def _bound_by(testimony: TelemetryRecording) -> list[Regime]:
-    """Returns for each window the device regime with the largest share, or `unexplained` if its share is larger."""
+    """Returns for each window the device regime with the largest share, or `unexplained` if the share of unexplained
+    time is larger."""
     shares = testimony.accounts.shares
     names = (*DEVICE_REGIMES, Regime.UNEXPLAINED)
     leads = np.argmax(np.array([np.nan_to_num(shares[name]) for name in names]), axis=0)
@@ -124,7 +127,8 @@ def _cost(
     lost = _mean(stakes[regime][first:after])
     if lost < WARNING or not _has_gain(testimony, regime):
         return lost, "info"
-    # What a CPU loses to other threads is an upper bound with low confidence, which is never critical.
+    # The time that a CPU loses to other threads is only known as an upper bound with low confidence, so it is never
+    # critical.
     contention = regime == Regime.COMPUTE and not testimony.on_device
     return lost, "critical" if lost >= CRITICAL and not contention else "warning"
 
@@ -147,7 +151,8 @@ _DECIMALS = 4
 
 
 def run_time_of(account: RunTime | None) -> pb.RunTime | None:
-    """Returns what the wall time of a run was spent on, as a message without empty parts; None if `account` is None."""
+    """Returns the parts of a run's wall time (what the time was spent on), as a message without empty parts; None if
+    `account` is None."""
     if account is None:
         return None
     length = np.maximum(account.bins.sum(axis=0), 1.0)

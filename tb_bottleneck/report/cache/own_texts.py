@@ -1,8 +1,9 @@
 """Removes all texts from an untrusted report that do not come from this package.
 
-Numbers and known identifiers of a report next to a trace are accepted. Its sentences could say anything ("Run: curl
-…"), so a sentence is kept only if it equals a sentence in knowledge/*.toml apart from figures. Names of kernels, files
-and devices are untrusted in every report; they are kept, each on one line.
+Numbers and known identifiers of a report next to a trace are accepted. The sentences of such a report could say
+anything ("Run: curl …"), so a sentence is kept only if it equals, apart from figures, a sentence of this package (in
+knowledge/*.toml or _MORE). Names of kernels, files and devices are untrusted in every report; they are kept, each on
+one line.
 """
 
 import re
@@ -45,7 +46,7 @@ _NAMES = {
 _IDENTIFIER = re.compile(r"\w{0,60}", re.ASCII)
 _FIGURE = re.compile(r"(?<![\w$])[0-9][0-9.,]*(?: ?(?:%|[nµm]?s|[kMG]?B(?:/s)?|x|\u00d7)(?!\w))?")
 _PLACEHOLDER = re.compile(r"\$\{?(\w+)\}?")
-# Words that take the place of these placeholders (report/builders/evidence_source_texts.py).
+# The words by which these placeholders are replaced (report/builders/evidence_source_texts.py).
 _WORDS = {"device": ("GPU", "CPU"), "per": ("the recorded time", "each step"), "each": ("per step", "in all")}
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _MAX_SENTENCES = 12
@@ -72,7 +73,7 @@ def remove_foreign_texts(report: pb.Report) -> None:
     """Replaces texts in `report` that are not from this package: important texts by general texts of the package,
     others by "".
 
-    The caller must have checked the advice of the findings, which is kept."""
+    The advice of the findings is kept; the caller must have checked it before."""
     advice = [(finding.fix.summary, finding.fix.code, finding.fix.confirm) for finding in report.findings]
     fixes = [reason.fix for reason in report.health.reasons]
     headline = one_line(report.verdict.headline)
@@ -154,7 +155,7 @@ def _cleaned(text: str, is_name: bool) -> str:
 
 
 def _without_device(text: str) -> str:
-    """Returns the text with `$device` in place of the longest name of a known device in it."""
+    """Returns `text`, in which `$device` replaces the longest known device name that the text contains."""
     name = max((name for name in known_names() if name in text), key=len, default="")
     return text.replace(name, "$device") if name else text
 
@@ -164,7 +165,7 @@ def _is_own(text: str) -> bool:
     sentences = _SENTENCE_END.split(_form(text.strip()))
     if len(sentences) > _MAX_SENTENCES:
         return False
-    reached = {0}  # the numbers of leading sentences that are ours
+    reached = {0}  # numbers of leading sentences that are texts of this package
     for end in range(1, len(sentences) + 1):
         if any(" ".join(sentences[begin:end]) in _own_forms() for begin in reached):
             reached.add(end)

@@ -1,9 +1,9 @@
 """Stores reports and summaries of ranks in the user's cache directory: an unchanged trace is not read twice.
 
-There is one file per entry. Its name is a hash of the trace's identity; it contains the entry, and a hash of name and
-entry. Other users may be able to write to the directory, so only files of this user that nobody else may change are
-used. Files are replaced atomically, so any number of processes may use one directory. After an error, the trace is read
-again: no exception is raised.
+There is one file per entry. The name of the file is a hash of the trace's identity. The file contains the entry, and a
+hash of its name and the entry. Other users may be able to write to the directory, so only files of this user that
+nobody else may change are used. Files are replaced atomically, so any number of processes may use one directory. After
+an error, the trace is read again: no exception is raised.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from tb_bottleneck.schema.bottleneck_pb2 import Report
 
 MAX_BYTES = 256 << 20  # a report takes about 10 KB: space for about 25,000
 MAX_REPORT_BYTES = 4 << 20  # a larger report is not stored
-# The directory is listed again after this fraction (1/16) of MAX_BYTES was added: listing takes time.
+# The directory is listed again only after MAX_BYTES / SLACK bytes were added, because listing takes time.
 SLACK = 16
 ABANDONED_SECONDS = 3600.0  # an older temporary file was left by a process that was killed
 
@@ -100,14 +100,15 @@ class Store:
         return self._directory / f"{hashlib.sha256(key).hexdigest()[:32]}.{kind}"
 
     def _make_room(self) -> None:
-        """Removes the least recently used entries, until there is space for the entries added before the next check."""
+        """Removes the least recently used entries, until there is space for the entries that will be added before the
+        next check."""
         entries: list[tuple[float, int, str]] = []
         with os.scandir(self._directory) as listing:
             for entry in listing:
                 with contextlib.suppress(FileNotFoundError):  # another process removed it
                     status = entry.stat(follow_symlinks=False)
                     if not is_own(status):
-                        continue  # others may put files of any size here, which we cannot remove
+                        continue  # other users may put files of any size here, which cannot be removed
                     if _ENTRY.fullmatch(entry.name):
                         entries.append((status.st_mtime, status.st_size, entry.path))
                     elif _TEMPORARY.fullmatch(entry.name) and time.time() - status.st_mtime > ABANDONED_SECONDS:

@@ -37,8 +37,8 @@ MODE = 0o644  # other users read it too
 _KEYS = {"made_by", "size", "mtime_ns", "beside", "report"}
 _TIMES = frozenset(("ns_per_step", "step_ns", "step_times_ns", "step_ns_after", "mean", "median", "p10", "p90"))
 _RATIOS = frozenset(("expected", "low", "high", "speedup_total", "ratio"))
-SUM_TOLERANCE = 1e-6  # of the shares of an account
-# Complete or, if there is no verdict, absent.
+SUM_TOLERANCE = 1e-6  # largest deviation of the sum of an account's shares from 1
+# The regimes of a valid account: all regimes or, if there is no verdict, none.
 _ACCOUNTS: tuple[list[str], ...] = ([], list(REGIMES))
 _JUDGED = (*REGIMES, Regime.GPU_UNUSED)
 # A terminal may interpret control characters; a report needs only the line break.
@@ -163,7 +163,8 @@ def _has_own_advice(finding: pb.Finding) -> bool:
 
 
 def _code_pattern(template: Sequence[str]) -> str:
-    """Returns a pattern for the code that `fitted_code` makes of the lines in `template`, each after a line break.
+    """Returns a regular expression that matches the code that `fitted_code` can make from the lines in `template`. In
+    the matched text, a line break precedes each line.
 
     A line with a figure is optional, because `fitted_code` leaves out lines whose figure is not known.
     """

@@ -18,7 +18,7 @@ class EfficiencyInputs(Record, frozen=True):
     """The efficiency figures by field name, including samples_per_step and tokens_per_step, and the number types of
     matrix products and convolutions.
 
-    `bf16_peak` is the device's dense peak of bf16 in FLOP/s; None if it is not known."""
+    `bf16_peak` is the device's peak rate of dense bf16 products in FLOP/s; None if it is not known."""
 
     figures: Figures
     types: Sequence[TypeShare] = ()
@@ -27,7 +27,7 @@ class EfficiencyInputs(Record, frozen=True):
 
 def efficiency_of(inputs: EfficiencyInputs, window: pb.Window) -> pb.Efficiency:
     """Returns the efficiency part of a report: the known figures and, for each figure, a note with its definition and
-    basis, or why it is unknown."""
+    either its basis or the reason why the figure is not known."""
     is_step = window.basis != "whole" and window.step_ns.mean > 0
     per_step = {field: inputs.figures.get(field, unknown("needs_trace")) for field in (SAMPLES, TOKENS)}
     figures = dict(inputs.figures)
@@ -88,7 +88,8 @@ def set_notes(message: pb.Efficiency, notes: Mapping[str, pb.EfficiencyNote]) ->
 
 
 def add_price(efficiency: pb.Efficiency, per_hour: float) -> None:
-    """Adds the cost of a million samples. `per_hour` is the price of the device per hour, in any currency."""
+    """Adds the cost of a million samples to `efficiency`. `per_hour` is the price of the device per hour, in any
+    currency."""
     cost = unknown("no_samples")
     if efficiency.samples_per_second > 0:
         hours = 1e6 / efficiency.samples_per_second / 3600

@@ -1,4 +1,5 @@
-"""What a run could still gain besides its findings: its situation, the next limit, other devices, distances to roofs.
+"""What a run could still gain besides its findings: its situation, the next limit, other devices, and distances to
+roofs (the highest rates that the device allows for a kernel).
 
 Entries of headroom are not findings. An entry is left out if its cause is a finding, or if it is too small to matter.
 """
@@ -28,13 +29,13 @@ from tb_bottleneck.measures.trace.loader import loader_fetch
 from tb_bottleneck.roofline.device_peaks import data_sheet_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-# Less of the time is less than steps differ.
+# Smallest share of the time that matters. Steps differ by more than a smaller share.
 MIN_SHARE = 0.02
-# Collectives that take this share of the time are the next limit, even if kernels run in parallel. A choice.
+# From this share of the time on, collectives are the next limit, even if kernels run in parallel with them. Chosen.
 MIN_TRAFFIC = 0.5
-# With less of the kernels' time in known roofs, the distances say little about the run.
+# If the roof is known for a smaller share of the kernel time, the distances say little about the run.
 MIN_ROOFS_KNOWN = 0.5
-# Fused pointwise operators read and write half as much (regimes/memory.py).
+# Fused pointwise operators read and write half as many bytes (regimes/memory.py).
 OF_POINTWISE = 0.5
 
 _SMALL_FIXES: dict[str, tuple[str, MeasureFunction[Recording], float]] = {
@@ -43,7 +44,8 @@ _SMALL_FIXES: dict[str, tuple[str, MeasureFunction[Recording], float]] = {
     "alignment": ("misaligned_shapes", misaligned_products, 1.0),
     "layout": ("fp32_activations", layout_share, 1.0),
 }
-"""By kind: the cause with the same fix, the measure of the time (share), and the part of this time that a fix saves."""
+"""Maps the kind of an entry to the cause with the same fix, the measure of the time (a share), and the part of this
+time that the fix saves."""
 
 Fact = tuple[str, float | str, str]
 """(key of the label, value, unit)."""
@@ -152,8 +154,8 @@ def _more_devices_for(recording: Recording, measures: Measures[Recording]) -> It
 
 
 def _more_devices(name: str, size: float | None, gpu: Gpu | None) -> pb.Headroom:
-    """Returns the entry about more devices. `size` is the bytes of the gradients or parameters, whichever `name` says;
-    both are equal. None if unknown."""
+    """Returns the entry about more devices. `name` is "gradients" or "parameters", and `size` the size of these in
+    bytes, which is equal for both; None if it is not known."""
     if size is None:
         return _headroom("more_devices", [])
     exchange = all_reduce_ns(gpu, size)

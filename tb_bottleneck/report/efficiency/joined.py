@@ -1,7 +1,7 @@
 """Joins the efficiency of the trace and the telemetry of one process, which show different figures.
 
-The trace counts the operations of a step, and telemetry times all steps without a profiler. So the utilisation of the
-run is: utilisation of the trace x step time of the trace / step time of telemetry, if the samples per step are equal.
+The trace counts the operations of a step, and telemetry times all steps without a profiler. If both have equal samples
+per step, the utilisation of the run is (utilisation of the trace x step time of the trace / step time of telemetry).
 """
 
 from tb_bottleneck.measures.efficiency.figure import known
@@ -18,8 +18,8 @@ _OF_TIME = ("mfu", "hfu", "mfu_bf16")
 
 
 def join_efficiency(trace: pb.Report, telemetry: pb.Report) -> None:
-    """Adds the figures of each report to the other report. Figures about all steps, from telemetry, replace those of
-    the trace."""
+    """Adds the figures of each report to the other report. Figures of telemetry about all steps replace those of the
+    trace. If the samples per step differ, the figures of the trace are not added to telemetry."""
     if not (trace.HasField("efficiency") and telemetry.HasField("efficiency")):
         return
     of_trace, of_run = trace.efficiency, telemetry.efficiency

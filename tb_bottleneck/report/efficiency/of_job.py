@@ -1,8 +1,8 @@
 """The efficiency of a job, from the reports of its ranks (not from summaries of ranks).
 
-Ranks that only average gradients, exchange experts or shard parameters have different samples, which are summed. Ranks
-of a tensor, pipeline or context group work on the same samples, and a trace does not show which ranks share samples:
-then no sum is stated.
+If ranks only average gradients, exchange data between experts or shard parameters, each rank has its own samples, which
+are summed. Ranks of a tensor, pipeline or context group work on the same samples. A trace does not show which ranks
+share samples, so no sum is stated for jobs with such groups.
 """
 
 from collections.abc import Collection, Sequence

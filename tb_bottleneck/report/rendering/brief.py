@@ -19,7 +19,8 @@ MAX_BRIEF = 1500
 """Characters of a brief: about 375 tokens."""
 
 _NAME, _PLACE, _ACTION, _SENTENCE, _CONFIRM, _NEXT = 100, 120, 160, 190, 200, 150
-"""Characters of a line. The code has the remaining characters; the longest code of a known cause has 490."""
+"""Largest numbers of characters of single lines. The code of the fix may use the remaining characters of the brief; the
+longest code of a known cause has 490."""
 
 _CODE_ENDS = len("    ...\n")
 _MAX_NEXT, _MIN_PLACE_SHARE = 2, 0.05
@@ -105,10 +106,10 @@ def _of_report(report: pb.Report) -> _Brief:
         lead = about_memory[0] if about_memory else None
         return _Brief(shown, action, verdict, alert.severity, alert.headline, "", note, lead, about_time)
     action, gain = _first_change(report)
-    sentence = verdict.headline.partition(" Most of it is in ")[0]  # the line of the place says it
+    sentence = verdict.headline.partition(" Most of it is in ")[0]  # a line of its own names the place
     causes = about_time + about_memory
     lead = causes.pop(0) if causes and (action or verdict.severity != "none") else None
-    if lead is not None and not action:  # what to change is known, but not what it gains
+    if lead is not None and not action:  # the change is known, but not its gain
         action, gain = lead.fix.action, lead.gain.removeprefix("; ")
     action = action or _no_action(verdict)
     return _Brief(shown, action, verdict, verdict.severity, sentence, gain, note, lead, causes)

@@ -1,4 +1,5 @@
-"""Formats the parts besides the findings as plain text: input pipeline, serving, parts of a step, and headroom."""
+"""Formats parts of a report besides the findings as plain text: input pipeline, serving, parts of a step, and headroom
+(what the run could still gain)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -124,7 +125,9 @@ def headroom_lines(headroom: Sequence[pb.Headroom]) -> Iterator[str]:
 
 
 def bound_text(item: pb.Headroom) -> str:
-    """Returns the upper bound of what `item` can gain, as the end of its title; empty if unknown."""
+    """Returns the largest possible gain of `item` as the end of its title: a factor, or a share of the time; empty if
+    it is not known. For an operator, the share is the time beyond its roof (the time that it would need at the highest
+    rate of the device)."""
     if item.HasField("speedup"):
         return f": at most {factor_text(item.speedup)} as fast"
     if not item.HasField("share"):

@@ -15,8 +15,8 @@ _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def efficiency_lines(efficiency: pb.Efficiency, explained: Collection[str] = _EXPLAINED) -> Iterator[str]:
-    """Yields the lines about efficiency; none if no figure is known. For fields in `explained`, a line says why a
-    figure is unknown."""
+    """Yields the lines about efficiency; none if no figure is known. If a figure in `explained` (names of fields) is
+    not known, a line says why."""
     fields = {text.field for text in figure_texts()}  # a saved report may have others
     known = [note for note in efficiency.notes if note.field in fields and efficiency.HasField(note.field)]
     if not known:

@@ -1,6 +1,6 @@
-"""Formats the figures of a report: as text in their units, and as JSON.
+"""Formats the figures of a report as text in their units.
 
-JSON has snake_case names. Fields without presence (protobuf) are included even if they are empty.
+For the JSON form of a report, see json_form.py.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _SHOWN: dict[str, Callable[[float], str]] = {
     "bytes": bytes_text,
     "bytes_per_s": rate_text,
 }
-# From here on the fraction of a count is noise: 3,422.4 operators are 3,422.
+# From this value on, the decimal places of a count are noise: 3,422.4 operators are shown as 3,422.
 WHOLE_FROM = 100.0
 # Simulated gains have an error of some percent (tests/GAINS.md): 6.59x is shown as 6.6x, and 14.7x as 15x.
 FEW_DIGITS_FROM, WHOLE_FACTOR_FROM = 1.995, 9.95
@@ -29,7 +29,8 @@ def value_text(row: pb.Evidence) -> str:
 
 
 def occurrence_text(row: pb.Evidence, window_begin: float) -> str:
-    """Returns where in the window a typical occurrence lies, as the end of a line; empty if that is not known."""
+    """Returns when a typical occurrence begins and how long it takes, as the end of a line; empty if this is not known.
+    `window_begin` is the start of the window in ns, relative to which the begin is stated."""
     if not (row.HasField("begin_ns") and row.HasField("end_ns")):
         return ""
     after, length = row.begin_ns - window_begin, duration_text(row.end_ns - row.begin_ns)
@@ -47,7 +48,8 @@ def place_text(place: pb.Place) -> str:
 
 
 def lines_text(place: pb.Place) -> str:
-    """Returns the lines of a place with the largest cost: ", most in line 4 (41%), then lines 3 (30%), 7 (20%)"."""
+    """Returns a text about the lines with the largest cost in `place`: ", most in line 4 (41%), then lines 3 (30%), 7
+    (20%)"."""
     most = f", most in line {place.hottest_line} ({share_text(place.hottest_share)})" if place.hottest_line else ""
     others = ", ".join(f"{other.line} ({share_text(other.share)})" for other in place.other_lines)
     return f"{most}, then line{'s' if len(place.other_lines) > 1 else ''} {others}" if others else most
@@ -59,8 +61,8 @@ def count_text(count: float) -> str:
 
 
 def factor_text(factor: float, digits: int | None = None) -> str:
-    """Returns a speed-up as text: "1.24x", "6.6x", "15x". `digits` is the number of decimal places; by default, as many
-    as a simulation supports."""
+    """Returns a speed-up as text: "1.24x", "6.6x", "15x". `digits` is the number of decimal places below
+    WHOLE_FACTOR_FROM; by default, as many as the accuracy of a simulation supports."""
     supported = 1 if factor >= FEW_DIGITS_FROM else 2
     return f"{factor:.{0 if factor >= WHOLE_FACTOR_FROM else digits or supported}f}x"
 

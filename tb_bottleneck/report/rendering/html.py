@@ -17,7 +17,8 @@ from tb_bottleneck.report.source_lines import add_source, source_folder
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_BYTES = 1 << 20
-"""Size of a page, so that it can be sent. Reports that do not fit are named at its end."""
+"""Largest size of a page in bytes, so that it can be sent. The end of the page states the number of reports that do not
+fit."""
 _MAX_PLACES, _MIN_PLACE_SHARE, _LONGEST = 3, 0.05, 400
 _STYLE = """
 .tbb{--line:#d8dce2;--muted:#5c6470;--sunken:#eef0f3;--lost:#e2711d;--works:#2f95c8;max-width:860px;line-height:1.5;

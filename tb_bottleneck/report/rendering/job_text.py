@@ -109,7 +109,7 @@ def _without_stragglers(speedup: pb.Speedup) -> str:
 
 
 MAX_NAMED = 8
-"""Other recordings that are named; a job may have thousands of ranks."""
+"""Largest number of other recordings that are named; a job may have thousands of ranks."""
 
 
 def render_training(row: Row, layout: Layout) -> str:

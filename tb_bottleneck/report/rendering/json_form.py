@@ -9,10 +9,11 @@ from typing import Any
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-# JSON may contain them as they are, but the text may be printed: C1 controls, and marks of the direction of writing.
+# Characters that JSON may contain as they are, but that can affect a terminal: C1 control characters, and marks of the
+# writing direction.
 _CONTROL = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
-# protobuf before 26 (Python 5.26) has another name for it.
+# The option to include empty fields; protobuf before 26 (Python 5.26) has another name for it.
 _NAMES = ("always_print_fields_with_no_presence", "including_default_value_fields")
 _OPTIONS = inspect.signature(json_format.MessageToDict).parameters
 _WITH_EMPTY_FIELDS: dict[str, Any] = {next(name for name in _NAMES if name in _OPTIONS): True}
@@ -24,7 +25,8 @@ def as_dict(message: Message) -> dict[str, Any]:
 
 
 def refuse_not_finite(message: Message) -> None:
-    """Raises ValueError if a number of the message is NaN or infinite: its JSON form would be a string."""
+    """Raises ValueError if a number of the message is NaN or infinite, because the JSON form of such a number would be
+    a string."""
     for field, value in message.ListFields():
         values = [value] if isinstance(value, Message | float | int | str | bytes) else value
         for item in values:
@@ -35,7 +37,8 @@ def refuse_not_finite(message: Message) -> None:
 
 
 def as_json(message: Message, indent: int | None = None) -> str:
-    """Returns the message as JSON text. Raises ValueError for NaN and infinities: missing values are absent instead."""
+    """Returns the message as JSON text. Raises ValueError for NaN and infinite numbers; a missing value has to be an
+    absent field instead."""
     separators = (",", ":") if indent is None else (",", ": ")
     refuse_not_finite(message)
     text = json.dumps(as_dict(message), allow_nan=False, ensure_ascii=False, indent=indent, separators=separators)

@@ -1,4 +1,5 @@
-"""Fits lines of text into a terminal: wrapped to its width, without control characters, styled if it can show that."""
+"""Fits lines of text into a terminal: wrapped to its width, without control characters, and with styles if the terminal
+supports them."""
 
 import re
 import textwrap
@@ -30,7 +31,8 @@ class Line(str):
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
-    """Returns a paragraph as a list with one line, which the layout wraps later; empty for an empty text."""
+    """Returns a list with the paragraph `indent` + `text` as one line, which the layout wraps later; an empty list for
+    an empty text."""
     return [f"{indent}{text}"] if text else []
 
 
@@ -73,7 +75,8 @@ class Layout:
 
 
 def shortened(text: str, width: int) -> str:
-    """Returns `text` in at most `width` characters, with its middle left out: names mostly differ near their end."""
+    """Returns `text` in at most `width` characters. If it is too long, a part before its middle is left out, because
+    names mostly differ near their end."""
     if len(text) <= width:
         return text
     head = max((width - 1) // 3, 0)
@@ -101,7 +104,8 @@ def _parts_of(line: str, width: int) -> list[str]:
 
 
 def _fitted_code(line: str, width: int) -> Iterator[str]:
-    """Yields a long line of code as several lines of valid code: its comment above it, and line breaks after commas."""
+    """Yields a long line of code as several lines of valid code: the comment of the line moves above it, and the line
+    is broken after commas. `width` is the largest number of characters per line."""
     indent = line[: len(line) - len(line.lstrip())]
     comment = _COMMENT.fullmatch(line) if len(line) > width else None
     if comment:

@@ -47,7 +47,7 @@ def forecast_text(forecast: pb.MemoryForecast) -> str:
 
 
 def place_of(site: pb.MemorySite) -> str:
-    """Returns the place that allocated memory as text, as far as it was recorded; empty if nothing was."""
+    """Returns the recorded facts about the place that allocated memory, as text; empty if none was recorded."""
     line = f"{site.file}:{site.line} {site.function}" if site.line else f"{site.file} {site.function}".strip()
     return ", ".join(part for part in (line, site.module, site.operator) if part)
 

@@ -11,7 +11,8 @@ _MINUTE, _HOUR = 60, 3600
 
 
 def phase_lines(report: pb.Report) -> Iterator[str]:
-    """Yields one line for each phase, with times from the start of the run: when it became slow, and why.
+    """Yields one line for each phase, with its times from the start of the first phase, its regime, its share and its
+    severity. At most MAX_LINES phases are shown.
 
     Yields nothing if there is only one phase.
     """

@@ -11,13 +11,14 @@ _ENDING = re.compile(r"(\.pt)?(\.trace)?\.json(\.(gz|zst|lz4))?$")
 # torch.profiler appends the time of writing to the name of the worker (ms or ns since 1970).
 _WORKER_AND_TIME = re.compile(r"(.+)\.([12]\d{12})(\d{6})?$")
 _EVENT_FILE = re.compile(r"events\.out\.tfevents\.([12]\d{9})\.")
-# The directory of the monitor (monitor/writer/run_directory.py); its date and process are in the name of the file, too.
+# The directory of the monitor (monitor/writer/run_directory.py); the name of the file also contains the date and the
+# process.
 _MONITOR_DIRECTORY = re.compile(r"(^|/)tb_bottleneck(/\d{8}-\d{6}[^/]*)?$")
 
 
 def short_names(reports: Sequence[pb.Report]) -> list[str]:
-    """Returns a name for each report: its run without the folders that all runs share, and its file. Names differ if
-    the files do."""
+    """Returns a name for each report: its run without the folders that all runs share, and its file. Different files
+    have different names."""
     runs = ["" if report.run == "." else report.run for report in reports]
     shared = _shared_folders([_MONITOR_DIRECTORY.sub("", run) for run in runs])
     names = [_joined(run[shared:], _stem(report.source)) for run, report in zip(runs, reports, strict=True)]

@@ -12,18 +12,20 @@ from tb_bottleneck.report.rendering.table_columns import COLUMNS
 from tb_bottleneck.report.rendering.table_rows import Row
 
 WIDE = 170
-"""From this width on, verdict, device and action stand on the line of the training, not below it."""
+"""From this width (characters) on, verdict, device and action are on the line of the training, not below it."""
 
 NARROW_COLUMNS = ("name", "severity", "share", "gain", "step", "rate", "health")  # with _below
 WIDE_COLUMNS = ("name", "severity", "verdict", "share", "gain", "step", "rate", "memory", "device", "health", "action")
 _LEAST_NEEDED = ("health", "rate", "share")
-"""Default columns that a narrow terminal leaves out, in this order, rather than cut names."""
+"""Default columns that are left out in a narrow terminal, in this order, so that names are not cut."""
 _IF_ROOM = ("memory", "device", "verdict")
 """Columns that a terminal of medium width adds, in this order, as far as they fit beside full names."""
 _NAME_ROOM = 28
-"""Characters of names that stay before a column is left out: with fewer, names of one folder look alike."""
+"""Smallest width of names in characters; columns are left out if names would have less. With fewer characters, names of
+one folder look alike."""
 _LEAST_START = 12
-"""Characters: leaving out a shorter common start gains little. The tab has the same limit."""
+"""Smallest length in characters of a common start of names that is left out. Leaving out a shorter start saves little
+space. The tab has the same limit."""
 _INDENT = "    "
 _MAX_DEVICE = 22  # characters: "NVIDIA H100 80GB HBM3" fits
 # Cells that a spreadsheet would take for a formula (OWASP, CSV injection).
@@ -116,8 +118,8 @@ def _widths(texts: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _narrow_columns(rows: Sequence[Row], width: int) -> Sequence[str]:
-    """Returns the columns for a table of `width` characters: those of NARROW_COLUMNS that leave room for names, and
-    further ones that fit beside them."""
+    """Returns the columns for a table of `width` characters: the columns of NARROW_COLUMNS that leave room for names,
+    and columns of _IF_ROOM that fit beside them."""
     texts = [_headers(WIDE_COLUMNS), *(_cells(row, WIDE_COLUMNS) for row in rows)]
     needed = dict(zip(WIDE_COLUMNS, _widths(texts), strict=True))
     full, keys = dict(needed), list(NARROW_COLUMNS)
@@ -149,15 +151,15 @@ def _below(row: Row, layout: Layout, keys: Sequence[str]) -> Iterator[str]:
     verdict, action, device = ("" if key in keys else text for key, text in zip(below, _cells(row, below), strict=True))
     said, room = ": ".join(filter(None, (verdict, action))), layout.width - len(_INDENT)
     device = f" · {cut(device, _MAX_DEVICE)}" if device else ""
-    device = device if len(said) + len(device) <= room else ""  # what to change is more important
+    device = device if len(said) + len(device) <= room else ""  # the verdict and the action are more important
     text = cut(said, room)
     if text or device:
         yield layout.styled_text(f"{_INDENT}{text}{device}", "faint")
 
 
 def _fitted(widths: list[int], total: int) -> list[int]:
-    """Returns the widths of the columns, where the widest ones are reduced until all columns, with two spaces in
-    between, need at most `total` characters."""
+    """Returns the widths of the columns. The widest columns are reduced until all columns, with two spaces in between,
+    need at most `total` characters."""
     fitted = list(widths)
     while sum(fitted) + 2 * (len(fitted) - 1) > total and max(fitted) > 1:
         fitted[fitted.index(max(fitted))] -= 1

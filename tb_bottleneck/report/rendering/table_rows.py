@@ -1,4 +1,4 @@
-"""The rows of a list of trainings: one for each training, with the verdict that counts."""
+"""The rows of a list of trainings: one row for each training, with the verdict of the training."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ _SEVERITIES = ("critical", "warning", "info", "none")
 
 @dataclass(frozen=True)
 class Row:
-    """One training of the list. `digest` is about the recording whose verdict counts.
+    """One training of the list. `digest` is about the recording whose verdict is that of the training.
 
-    `reports` are those of the training's recordings; the one whose verdict counts is first. `job` is None if the
-    training is no job. `state` is the state of its review; empty without one.
+    `reports` are the reports of the training's recordings, first the one with the verdict of the training. `job` is
+    None if the training is no job. `state` is the state of its review; empty without one.
     """
 
     name: str
@@ -53,7 +53,8 @@ class Row:
 
     @property
     def action(self) -> str:
-        """What to change first, as a sentence: for the memory alert, if there is one, otherwise for the verdict."""
+        """What to change first, as a sentence: for the memory problem if it is more urgent (see alert), otherwise for
+        the verdict."""
         if self.alert is not None:
             return self.alert.action
         if self.job is None:
@@ -62,7 +63,8 @@ class Row:
 
     @property
     def severity(self) -> str:
-        """The severity of the memory alert, if there is one, otherwise of the verdict; empty without a verdict."""
+        """The severity of the memory problem if it is more urgent (see alert), otherwise that of the verdict; empty
+        without a verdict."""
         if self.alert is not None:
             return self.alert.severity
         return self.verdict.severity if self.verdict is not None else ""
@@ -75,7 +77,8 @@ class Row:
 
     @property
     def gain(self) -> float:
-        """The predicted speed-up, at least 1. If the prediction is only a bound, the bound."""
+        """The predicted speed-up, at least 1; if the prediction is a bound, its expected value. 1 if nothing is
+        predicted."""
         return max(self.speedup.expected, 1.0) if self.speedup is not None else 1.0
 
     @property
@@ -86,7 +89,8 @@ class Row:
 
     @property
     def samples_per_second(self) -> float | None:
-        """Samples per step / mean step time; None if unknown, and for jobs, whose ranks may share samples."""
+        """Samples per step / mean step time; None if it is not known, and for jobs, because their ranks may share
+        samples."""
         samples, step = self.samples_per_step, self.digest.step_ns
         return samples / (step / NS_PER_S) if samples and step and self.job is None else None
 
@@ -110,8 +114,8 @@ def kind_of(report: pb.Report) -> str:
     return "trace" if report.evidence_source == "both" else report.evidence_source
 
 
-# The order of rows by the name of a sort, first to last. Among equal rows, the most severe comes first, then the one
-# with the largest gain.
+# Maps the name of an order to the sorting key of a row; the row with the smallest key comes first. Among rows with
+# equal keys, the most severe comes first, then the one with the largest gain.
 SORTS: dict[str, Callable[[Row], float | str]] = {
     "gain": lambda row: -row.gain,
     "step": lambda row: -(row.digest.step_ns or 0.0),
@@ -134,8 +138,8 @@ def rows_of(
 ) -> list[Row]:
     """Returns one row for each training, sorted by `sort`, a key of SORTS; for None, in the order of the reports.
 
-    By default every report is a training of its own. `jobs` has the jobs by the positions of their ranks, and `states`
-    the states of reports that were reviewed, by position.
+    If `trainings` is None, every report is a training of its own. `jobs` maps the positions of the ranks of a job to
+    the job, and `states` the positions of reviewed reports to the states of their review.
     """
     known = trainings if trainings is not None else [Training((position,)) for position in range(len(reports))]
     names = short_names([reports[_named(training, reports)] for training in known])

@@ -21,8 +21,9 @@ from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
 from tb_bottleneck.report.rendering.verdict import checked_lines, note_of, verdict_lines
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-_BAR = 25  # with the longest label, a row has less than 80 characters
-# Lines with less of the cost do not matter; the JSON form has them.
+_BAR = 25  # a row with the longest label then has less than 80 characters
+# Largest number of places, and smallest shares of the cost of a place and of an account row with an explanation. The
+# JSON form has all of them.
 _MAX_PLACES, _MIN_PLACE_SHARE, _MIN_MEANING_SHARE = 3, 0.05, 0.05
 # Without a schedule, torch.profiler writes no marks although prof.step() is called (torch/profiler/profiler.py).
 _BASIS = {
@@ -33,8 +34,8 @@ _BASIS = {
 }
 
 
-_SOURCES = {"trace": ", from the trace", "both": ", from trace and telemetry"}  # a step clock is telemetry's
-_RECORDED = ("profiler_step", "inferred")  # of a trace: its steps take longer than others
+_SOURCES = {"trace": ", from the trace", "both": ", from trace and telemetry"}  # a step clock means telemetry
+_RECORDED = ("profiler_step", "inferred")  # bases of traces, whose steps take longer because of the profiler
 _DEVICES = {"cuda": "an NVIDIA device", "rocm": "an AMD device"}
 
 
@@ -110,8 +111,7 @@ def _about(report: pb.Report) -> Iterator[str]:
 
 
 def _length(window: pb.Window) -> str:
-    """Returns the length of the window as text; for telemetry, the time of its steps, which leaves out profiled
-    steps."""
+    """Returns the length of the window as text; for telemetry, the total time of its steps, without profiled steps."""
     timed = window.basis not in _RECORDED and window.basis != "whole"
     return duration_text(window.steps * window.step_ns.mean if timed else window.end_ns - window.begin_ns)
 

@@ -19,7 +19,7 @@ _NOT_KNOWN = (
     "It is not known what would save time",
     "The recording does not show whether a tenth of the time can be saved",
 )
-_LEAST = {"critical": 0.2, "warning": 0.1}  # the share of the time that is saved
+_LEAST = {"critical": 0.2, "warning": 0.1}  # smallest share of the time that can be saved
 _NOTABLE = 1 / (1 - _LEAST["warning"])
 
 
@@ -94,7 +94,7 @@ def _why(report: pb.Report) -> str:
 def checked_lines(report: pb.Report) -> Iterator[str]:
     """Yields what was found besides the verdict, what could not be judged and why, and what is clear.
 
-    Without these lines, readers would take every regime that is not mentioned for clear.
+    Without these lines, readers would assume that every regime that is not mentioned is clear (has no problem).
     """
     judged = [verdict for verdict in report.regimes if not (report.device.kind == "cpu" and _needs_device(verdict))]
     for verdict in judged:
@@ -111,12 +111,12 @@ def checked_lines(report: pb.Report) -> Iterator[str]:
 
 
 def _needs_device(verdict: pb.RegimeVerdict) -> bool:
-    """Returns True if runs on the CPU cannot have this regime. Returns False if the regime fires, so that it is shown
-    nevertheless."""
+    """Returns True if runs on the CPU cannot have this regime. Returns False if the regime has a problem ("fires"), so
+    that it is shown nevertheless."""
     return verdict.status != "fires" and any(regime.needs_device for regime in Regime if regime == verdict.regime)
 
 
-# A fix depends on another one if it saves at least this many times as much after it.
+# A fix depends on another one if, after the other fix, it saves at least this many times as much as alone.
 DEPENDENT_GAIN = 2.0
 
 
