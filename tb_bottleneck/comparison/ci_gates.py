@@ -16,7 +16,8 @@ WHOLE_RUN = Regime.GPU_UNUSED
 
 @dataclass(frozen=True)
 class Budget:
-    """The largest share of the step time (0 to 1) that `regime`, the id of a regime such as "input", may own."""
+    """The largest share of the step time (0 to 1) that a regime may take. `regime` is the id of a regime (kind of
+    time), such as "input"."""
 
     regime: str
     share: float
@@ -69,8 +70,9 @@ def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> s
     """Returns a sentence if B's step takes longer than A's by more than the share `limit` (0.05 means 5 %) and beyond
     the noise, otherwise None.
 
-    A gate that cannot check must not pass. Therefore, also returns a sentence if nothing can be compared, if the runs
-    do different work, or if B is slower but the noise is unknown, because a run has a single step.
+    A gate that cannot be checked must fail. Therefore, a sentence is also returned if nothing can be compared, if the
+    runs do different work, or if B is slower by more than `limit` but the noise is unknown, because a run has a single
+    step.
     """
     if not comparison.comparable or (comparison.HasField("similarity") and not comparison.similarity.same_work):
         return comparison.headline
@@ -103,7 +105,8 @@ def _unprofiled_violation(comparison: comparison_pb2.Comparison, limit: float) -
 
 
 def _share(report: bottleneck_pb2.Report, regime: str) -> float:
-    """Returns the share of the step time (0 to 1) that `regime` owns in the report; 0 if it has no such regime."""
+    """Returns the share of the step time (0 to 1) that `regime` takes in the report; 0 if the report has no such
+    regime."""
     if regime == WHOLE_RUN:
         return float(report.verdict.share) if report.verdict.regime == WHOLE_RUN else 0.0
     return float(next((row.share for row in report.account if row.regime == regime), 0.0))

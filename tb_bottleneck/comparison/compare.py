@@ -1,5 +1,5 @@
-"""Compares two runs A and B: similarity of the work, time by regime, expected time of A's work on B's device, and the
-shortfall, which is B's measured time minus this expected time."""
+"""Compares two runs A and B: similarity of the work, time by regime (kind of time), expected time of A's work on B's
+device, and the shortfall, which is B's measured time minus this expected time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -129,8 +129,8 @@ def rank_counts(a: JudgedRun, b: JudgedRun) -> tuple[int, int] | None:
 def time_unit_of(a: SamplesPerStep | Missing, b: SamplesPerStep | Missing) -> TimeUnit:
     """Returns the unit "sample" if both batch sizes are known and differ, otherwise "step".
 
-    A batch size that was counted as rows of the loss may count tokens or pixels instead of samples. Therefore, it is
-    compared only with another number of loss rows; otherwise, the unit is "step".
+    A batch size that was counted as rows of the loss may count tokens or pixels instead of samples. Therefore, such a
+    batch size is compared only with another number of loss rows; otherwise, the unit is "step".
     """
     if isinstance(a, Missing) or isinstance(b, Missing) or a.samples == b.samples:
         return TimeUnit("step")
@@ -241,7 +241,8 @@ def _add_expected(comparison: pb.Comparison, a: ComparedRun, b: ComparedRun, uni
     if not prediction.step.step_ns > 0:
         return None
     # The prediction is for the rank that was replayed, and for the mean of its undisturbed steps, including long steps
-    # that occur repeatedly. It is compared with B's mean; the result is stated as a share of B's typical step.
+    # that occur repeatedly. The prediction is compared with B's mean, and then scaled to B's typical step by (time of
+    # the typical step / mean).
     scale = a.step_ns / a.rank_ns / unit.a
     means = {regime: ns * scale for regime, ns in prediction.step.ns.items()}
     measured = _per_unit(b.ns, unit.b)

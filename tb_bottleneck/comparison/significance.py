@@ -1,8 +1,8 @@
 """Separates differences of step times from their noise.
 
-Two statements about the recorded steps: a 95 % bootstrap interval of the ratio of the medians (the steps of both
-samples are drawn again with replacement), and a Mann-Whitney test of whether the samples differ at all. Neither covers
-the variation between two starts of a training; record several runs for that.
+The module makes two statements about the recorded steps: a 95 % bootstrap interval of the ratio of the medians (the
+steps of both samples are drawn again with replacement), and a Mann-Whitney test of whether the samples differ at all.
+Neither statement covers the variation between two starts of a training; to measure this variation, record several runs.
 
 A single disturbed step, for example the step in which the profiler stops, changes neither statement. Long steps that
 occur repeatedly are part of the run, but the median does not show them, for example if a run waits for its loader in
@@ -25,12 +25,13 @@ BOOTSTRAP_SEED = 20  # the same recordings always give the same result
 # Up to this many splits of the steps into two samples, the test counts them; for more, it uses the normal distribution.
 MAX_EXACT_SPLITS = 20_000
 MAX_COUNTED_STEPS = 64  # steps of both samples together; for more, splits are not counted
-MAX_DRAWN_STEPS = 1000  # steps; for more, 4,000 draws only use memory
+MAX_DRAWN_STEPS = 1000  # largest number of steps from which samples are drawn; more would only use memory
 CONFIDENCE_PERCENTILES = (2.5, 97.5)
 MIN_COMPARED_STEPS = 2  # per sample: one step does not show how much steps differ
 # A disturbed step is longer than the median by 3.5 standard deviations of the others, which are estimated by the median
 # absolute deviation: the outlier test that Iglewicz and Hoaglin (1993, "How to Detect and Handle Outliers") recommend.
-# It is also a tenth longer: among nearly equal steps, a smaller deviation changes no result.
+# It is also longer than the median by at least a tenth, because among nearly equal steps, a smaller deviation changes
+# no result.
 OUTLIER_THRESHOLD = 3.5
 STANDARD_DEVIATIONS_PER_MAD = 1.4826  # of a normal distribution
 # In small samples, the median absolute deviation is too small by these factors, from 4 times on; for more than 9 times
@@ -142,8 +143,8 @@ def ordinary(times: Times) -> Bools:
 def _means_differ(a: Times, b: Times, speedup: float) -> bool:
     """Returns True if the ratio of the means of `a` and `b` differs from 1, and from `speedup` (ratio of the medians).
 
-    Each difference must be at least RELEVANT_CHANGE, and outside of the 95 % interval of the ratio. Returns False if a
-    sample has fewer than MIN_STEPS_FOR_MEANS steps.
+    Both differences must be at least RELEVANT_CHANGE (relative), and 1 and `speedup` must be outside of the 95 %
+    interval of the ratio of the means. Returns False if a sample has fewer than MIN_STEPS_FOR_MEANS steps.
     """
     if min(len(a), len(b)) < MIN_STEPS_FOR_MEANS:
         return False
@@ -202,7 +203,7 @@ def _drawn_medians(times: Times, rng: np.random.Generator) -> Floats:
 
 def mann_whitney(a: Times, b: Times) -> float:
     """Returns the two-sided p-value of the Mann-Whitney test of two samples of step times: the share of all splits of
-    the steps into two such samples whose ranks differ at least as much."""
+    the steps into two such samples whose rank sums differ from the expected rank sum by at least as much."""
     ranks = _ranks(np.concatenate((a, b)).astype(np.float64))
     mean_sum = len(a) * (len(ranks) + 1) / 2
     deviation = abs(float(ranks[: len(a)].sum()) - mean_sum)
@@ -214,7 +215,7 @@ def mann_whitney(a: Times, b: Times) -> float:
 
 def _splits(count: int, size: int) -> float:
     """Returns the number of ways to choose `size` of `count` steps; infinity for more than MAX_COUNTED_STEPS steps, for
-    which it is not needed exactly."""
+    which the exact number is not needed."""
     return float(comb(count, size)) if min(size, count - size) < 2 or count <= MAX_COUNTED_STEPS else inf
 
 

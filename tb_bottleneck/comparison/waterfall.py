@@ -18,9 +18,10 @@ def unprofiled_difference(
     """Returns the difference between the step times that A and B measured without a profiler; None if a run did not
     measure them.
 
-    These times are those of normal training, because the profiler lengthens steps. They are divided by `samples`, the
-    samples per step of A and B, or 1 for times per step. Old recordings contain only their median. For them,
-    `recorded_noise` says how much steps vary: `Difference.noise` of the recorded steps.
+    Steps without a profiler are as long as in normal training, because only the profiler lengthens steps. Their times
+    are divided by `samples`, the samples per step of A and B, or 1 for times per step. Old recordings contain only the
+    median of these times. For old recordings, `recorded_noise` (`Difference.noise` of the recorded steps) says how much
+    the steps vary.
     """
     if not (a.report.HasField("unprofiled") and b.report.HasField("unprofiled")):
         return None

@@ -24,7 +24,8 @@ from tb_bottleneck.trace.trace import Trace
 # An idle link runs at an older generation to save power, so a lower recorded generation is not used.
 MIN_GENERATION = 3
 MAX_LANES = 32  # of a PCIe slot (base specification)
-# Copies within a device reach 85 to 92 % of its data sheet. Calibrations are of such copies.
+# Share of the data sheet's bandwidth that copies within a device reach: 85 to 92 % were measured. Calibrations measure
+# such copies.
 COPY_EFFICIENCY = 0.88
 BY_MEASUREMENT, BY_DATA_SHEET = "measurement", "data sheets"
 MAX_SUGGESTIONS = 3  # names in an error message
@@ -101,7 +102,7 @@ def calibrated_device(name: str) -> DeviceModel | None:
     peaks = None if measured is None else measured_peaks(gpu, DATA_SHEET, measured)
     if measured is None or peaks is None or peaks.basis != CALIBRATION:
         return None
-    # The link as of the best slot, which is what texts say: the calibration measured that of the user's slot.
+    # The link of the best slot is used, as the texts say, because the calibration measured the link of the user's slot.
     peers = gpu.nvlink if gpu is not None else None
     processors = multiprocessors_of(gpu.name) if gpu is not None else None
     return _of_peaks(sanitize(name), peaks, processors, _link(gpu), peers)
@@ -130,7 +131,8 @@ def device_named(name: str) -> DeviceModel:
     gpu = gpu_named(name) or next((by_name[spelt] for spelt in spellings if spelt in by_name), None)
     if gpu is None:
         if (measured := calibrated_device(name)) is not None:
-            # As the rates of the other device, which are of its data sheet: a copy reaches a part of the bandwidth.
+            # The other device has rates of its data sheet. Therefore, the measured bandwidth of copies is converted to
+            # that of a data sheet, of which copies reach only a part.
             return replace(measured, bandwidth=measured.bandwidth / COPY_EFFICIENCY, basis=BY_DATA_SHEET)
         similar = _near(name)
         raise NotFound(
@@ -162,8 +164,8 @@ def unknown_device_reason(trace: Trace) -> str:
 
 
 def _near(name: str) -> list[str]:
-    """Returns at most MAX_SUGGESTIONS listed names that contain `name`. If there are none, returns those with a similar
-    spelling; names of vendors are ignored then."""
+    """Returns at most MAX_SUGGESTIONS listed names that contain `name`. If there are none, returns names with a similar
+    spelling, compared without the names of vendors."""
     names = {_plain(spelt): spelt for entry in entries() for spelt in entry.examples}
     containing = [spelt for plain, spelt in names.items() if _plain(name) and _plain(name) in plain][:MAX_SUGGESTIONS]
     bare = {_bare(plain): spelt for plain, spelt in names.items()}
@@ -196,7 +198,7 @@ def speed_ratio(a: DeviceModel, b: DeviceModel, precision: Precision | None) -> 
     if on_b is None:
         return b.vector / on_a if b.vector else None
     if precision.unit != "tensor" or a.achievable is None or b.achievable is None:
-        return on_b / on_a  # the achievable rate of one of them is unknown, so peak is compared with peak
+        return on_b / on_a  # an achievable rate is unknown, so peaks are compared
     return on_b * b.achievable / (on_a * a.achievable)
 
 

@@ -28,8 +28,8 @@ from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 
-# The variation between steps is unknown for a single step: then the margin is the mean error of predictions of this
-# kind (Habitat, ATC'21).
+# Relative error that is assumed for a recording with a single step, whose variation between steps is unknown: the mean
+# error of predictions of this kind (Habitat, ATC'21).
 PREDICTION_ERROR = 0.12
 UNCHANGED_BELOW = 0.02  # a time with a smaller relative change is called unchanged
 
@@ -99,7 +99,8 @@ def expected_time(predictor: ReplayPredictor, devices: DevicePair) -> ExpectedTi
 
 def step_noise(recording: Recording) -> float:
     """Returns the relative difference to expect between the step times of two runs, apart from a faster or slower host.
-    It is larger if the recording has a single step, whose variation is unknown."""
+    This difference is larger (PREDICTION_ERROR) if the recording has a single step, because the variation between steps
+    is then unknown."""
     return RUN_TO_RUN_NOISE if len(recording.steps) >= MIN_COMPARED_STEPS else PREDICTION_ERROR
 
 

@@ -1,11 +1,12 @@
 """Predicts how long each device operation of a recording takes on another device, and how loader workers limit steps.
 
-A is the device of the recording, B the other device. The roof that limits an operation decides. If shapes give the work
-of a kernel, the kernel is assumed to reach the same share of its roof on B as on A: its time on B is the longer of its
-times at B's arithmetic rate and at B's bandwidth, divided by that share. If only the name of the kernel gives the roof,
-its time is scaled by the ratio of that roof. A grid that leaves multiprocessors idle uses only a part of a device (wave
-scaling of Habitat, Yu et al., ATC'21). Very short kernels are limited by the time to start and end a kernel, and keep
-their time. In the worst case, a slower device lengthens very short kernels, too.
+A is the device of the recording, B the other device. The time depends on the roof (arithmetic rate or memory bandwidth)
+that limits the operation. If shapes give the work of a kernel, the kernel is assumed to reach the same share of its
+roof on B as on A: its time on B is the longer of its times at B's arithmetic rate and at B's bandwidth, divided by that
+share. If only the name of the kernel gives the roof, its time is scaled by the ratio of that roof. A grid that leaves
+multiprocessors idle uses only a part of a device (wave scaling of Habitat, Yu et al., ATC'21). Very short kernels are
+limited by the time to start and end a kernel, and keep their time. In the worst case, a slower device lengthens very
+short kernels, too.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 # Predictions of a training's step time on other devices have a mean error of 11.8 % (Habitat, ATC'21, over six GPUs).
-# Of a normal distribution, the 5 % and 95 % quantiles are 1.645 / sqrt(2 / pi) = 2.06 mean errors from the middle.
+# In a normal distribution, the 5 % and 95 % quantiles are 1.645 / sqrt(2 / pi) = 2.06 mean errors from the middle.
 SAME_VENDOR_ERROR = 0.118 * 2.06
 # All six GPUs were of one vendor. Another vendor's libraries have their own kernels, and the share of the data sheet
 # that even the best product reaches differs by this much (80 % on an H100 and 51 % on an MI300X, gpus.toml): any kernel
@@ -39,7 +40,7 @@ OTHER_VENDOR_ERROR = 0.57
 SHORTEST_KERNEL_NS = 2_000.0
 # Smaller copies are limited by their start-up, not by the link.
 MIN_LINK_BOUND_BYTES = 1 << 20
-KERNEL_NAME_UNITS = ("tensor", "vector")  # that a kernel's name may contain
+KERNEL_NAME_UNITS = ("tensor", "vector")  # units that the name of a kernel may contain
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +187,12 @@ def link_bound_copies(recording: Recording, ops: DeviceOps) -> Bools:
 
 
 def link_time_factors(ops: DeviceOps, now: float, ratio: float, estimate: Estimate) -> Floats:
-    """Returns for each operation, as if it were a copy, (time over a link that is `ratio` times as fast / recorded
-    time).
+    """Returns for each operation, (time over a link that is `ratio` times as fast / recorded time), computed as if the
+    operation were a copy.
 
-    `now` is the usable rate of the recorded link in GB/s. Only the time that the bytes take at this rate scales with
-    the link; the rest of the recorded time stays. The more extreme estimate (HIGH for a faster link, LOW for a slower
-    one) scales the whole time, as if the recorded link were degraded.
+    `now` is the usable rate of the recorded link in GB/s. Only the time that the bytes take at this rate changes with
+    the link; the remaining recorded time stays the same. The more extreme estimate (HIGH for a faster link, LOW for a
+    slower one) scales the whole time, as if the recorded link were degraded.
     """
     part = np.minimum(ops.bytes / now / np.maximum(ops.end - ops.start, 1), 1.0)
     if estimate is (Estimate.HIGH if ratio > 1 else Estimate.LOW):
@@ -234,12 +235,12 @@ def worker_throughput_limit(
     recording: Recording, estimate: Estimate = Estimate.EXPECTED
 ) -> Callable[[ModifiedGraph], ModifiedGraph] | None:
     """Returns a function that limits the window of a graph to the time that the loader workers need for its batches;
-    None if there is no limit.
+    None if there is no limit. The window is the judged part of the recording.
 
     A faster device does not make batches arrive sooner. If the training always waits for the workers, the window cannot
     get shorter than recorded. Workers that keep up are expected to keep up on a faster device; only in the LOW
-    estimate, the recorded window is their limit. Returns None also if no workers make the batches, or if that is not
-    known.
+    estimate, the recorded window is their limit. Also returns None if no workers make the batches, or if it is not
+    known whether workers make them.
     """
     if not made_by_workers(recording):
         return None

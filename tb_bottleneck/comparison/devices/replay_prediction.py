@@ -1,10 +1,11 @@
-"""Replays a recording with changed lengths of its device work, and attributes the resulting step to the regimes.
+"""Replays a recording with changed lengths of its device work, and divides the resulting step time between the regimes
+(kinds of time).
 
 The replay keeps everything on the host as recorded, so host work that the device had hidden becomes visible when the
 device gets faster. Do not predict from a recording whose replay is not trusted (replay/simulator.py).
 
 The replay gives a time for each step. As in measured runs, isolated long steps are left out of the mean, because they
-are disturbed. With another device, other steps may be disturbed than in the recording.
+are disturbed. With another device, the disturbed steps may be other ones than in the recording.
 """
 
 from collections.abc import Callable
@@ -36,7 +37,8 @@ Modification = Callable[[ModifiedGraph], ModifiedGraph]
 class PredictedStep:
     """A predicted step. `ns` is the mean time per step by regime in ns, without isolated long steps.
 
-    `least_ns` is the time per step in ns in which the device computes. No host can make the step shorter than that.
+    `least_ns` is the time per step in ns in which the device computes. No change of the host can make the step shorter
+    than this time.
     """
 
     ns: dict[Regime, float]
@@ -89,9 +91,9 @@ class ReplayPredictor:
         """Returns the mean time per step by regime in ns, without isolated long steps.
 
         `account` has the predicted mean of all steps by regime, `times` the predicted times of the steps, and `least`
-        the compute time of the device per step, all in ns. For each regime, the ratio of its time in the included steps
-        to that in all steps is taken from the recording. The result is at least `least`, multiplied by this ratio for
-        the busy time of the device, because a shorter step would only leave device work to the next step.
+        the compute time of the device per step, all in ns. The recording gives for each regime the ratio (time in the
+        included steps / time in all steps). The resulting step is at least `least` times this ratio for the busy time
+        of the device, because a shorter step would only move device work to the next step.
         """
         rows, steps = undisturbed(times), self.recording.steps
         if rows.all() and self.bounds is None:
@@ -114,8 +116,9 @@ class ReplayPredictor:
         return {regime: float(np.mean(covered[regime])) for regime in REGIMES}
 
     def _lengths(self, lengths: Floats) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-        """Returns the new length in ns of each item of the graph. `lengths` has those of the operations of the judged
-        device. Operations of other devices change by the same factor as kernels with the same name on that device."""
+        """Returns the new length in ns of each item of the graph. `lengths` has the new lengths of the operations of
+        the judged device. Operations of other devices change by the same factor as kernels with the same name on that
+        device."""
         trace, items = self.recording.trace, self.base.graph.items
         all_ops, own_ops = trace.all_device_ops, trace.device_ops
         before = np.maximum(own_ops.end - own_ops.start, 1)
@@ -129,7 +132,7 @@ class ReplayPredictor:
 
     def _busy(self, lengths: Floats | None, bounds: Ints | None = None) -> dict[Regime, float]:
         """Returns the time of the window in ns in which the device works, by regime. `lengths` and `bounds` are as in
-        predict. Empty for a CPU run."""
+        predict. The result is empty for a CPU run."""
         if not self.recording.on_device:
             return {}
         ops = self.recording.trace.device_ops
@@ -148,7 +151,8 @@ class ReplayPredictor:
 
     @cached_property
     def _claims(self) -> dict[Regime, Bools]:
-        """For each regime, a mask of the operations of the judged device whose time belongs to it if they run alone."""
+        """For each regime, a mask of the operations of the judged device whose time belongs to this regime if no other
+        operation runs at the same time."""
         return ops_by_regime(self.recording.trace.device_ops, self.recording.kernel_bounds)
 
     def _idle(self) -> dict[Regime, float]:
@@ -173,8 +177,8 @@ class ReplayPredictor:
         """Returns the predicted time per step by regime in ns, for a window of `window` ns.
 
         `busy` and `idle` have the times in ns by regime in which the device works, and in which it waits for the host.
-        If they do not sum to `window`, `idle` is corrected: all its regimes shrink by the same factor, or the missing
-        time is added according to `surplus`, the share (0 to 1) of each regime in it.
+        If they do not sum to `window`, `idle` is corrected: the times of all its regimes are reduced by the same
+        factor, or the missing time is added according to `surplus`, the share (0 to 1) of each regime in it.
         """
         rest, idle_sum = window - sum(busy.values()), sum(idle.values())
         if rest <= idle_sum:
@@ -191,10 +195,11 @@ class ReplayPredictor:
     ) -> dict[Regime, float]:
         """Returns the shares by regime of the surplus: the time by which a window exceeds device work plus idle time.
 
-        If making batches limits the window (`loader_limited`), the surplus belongs to the loader. If copies or
-        collectives grew most, it belongs to them. If the device works longer than recorded, it hides more host work,
-        not less; then the surplus belongs to the device's regimes, in proportion to `busy`. Otherwise, host work that
-        the device hid becomes visible (_hidden). `busy` and `idle` are as in _account, `lengths` as in predict.
+        If making batches limits the window (`loader_limited`), the surplus belongs to the loader (`input`). If copies
+        or collectives grew most, the surplus belongs to their regimes. If the device works longer than recorded, it
+        hides more host work than before; the surplus then belongs to the regimes of the device, in proportion to
+        `busy`. Otherwise, host work that the device hid becomes visible (_hidden). `busy` and `idle` are as in
+        _account, `lengths` as in predict.
         """
         if loader_limited:
             return {Regime.INPUT: 1.0}
@@ -207,8 +212,8 @@ class ReplayPredictor:
         return self._hidden(idle)
 
     def _uncovered(self, lengths: Floats | None) -> dict[Regime, float]:
-        """Returns the shares of copies and of collectives in the growth of both, by regime. Empty if their growth is at
-        most half of that of all operations. `lengths` are as in predict."""
+        """Returns the shares of copies and of collectives in the growth of both, by regime. The result is empty if the
+        growth of both is at most half of the growth of all operations. `lengths` are as in predict."""
         if lengths is None or not self.recording.on_device:
             return {}
         ops = self.recording.trace.device_ops
@@ -222,7 +227,7 @@ class ReplayPredictor:
 
     def _hidden(self, idle: dict[Regime, float]) -> dict[Regime, float]:
         """Returns how the host work that runs while the device works is divided between regimes, as shares that sum to
-        1. Its time is that of the activities of the main thread minus `idle` (ns by regime)."""
+        1. The time of this work in a regime is the time of the main thread's activities minus `idle` (ns by regime)."""
         recording = self.recording
         thread = recording.host.main_thread
         if thread is None:

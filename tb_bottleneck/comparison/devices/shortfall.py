@@ -30,14 +30,16 @@ from tb_bottleneck.trace.device_ops import Work
 
 # Smaller parts of B's time are added to the unexplained part: a list of tiny parts explains nothing.
 MIN_SHORTFALL_SHARE = 0.02
-# On one host, the same operators differ by up to 7 % between public recordings of one model (median of operators).
+# Smallest factor between the times of the same operators at which two hosts count as different. On one host, the same
+# operators differ by up to 7 % between public recordings of one model (median of operators).
 HOST_DIFFERS_FROM = 1.15
-# Pinned copies reach 80 to 88 % of a link's capacity; a link well below that is degraded.
+# A link is degraded if pinned copies reach less than this share of its usual rate. Pinned copies reach 80 to 88 % of a
+# link's capacity.
 HEALTHY_LINK_FROM = 0.8
 MAX_SHOWN_NAME = 80
 # If this share of the products' time moved from matrix units to vector units, the products are not the same.
 MIN_MOVED_PRODUCTS = 0.25
-# Regimes with a cost per step that does not depend on the number of samples; making and copying batches does.
+# Regimes whose cost per step does not depend on the number of samples. The cost of making and copying batches does.
 FIXED_PER_STEP = tuple(
     regime
     for regime in REGIMES
@@ -61,7 +63,7 @@ class ShortfallContext:
     expected: dict[Regime, float]
     measured: dict[Regime, float]
     per: str
-    scale: float  # from B's step to the unit of the times
+    scale: float  # factor from B's step time to the unit of the times
     scale_a: float
     samples: tuple[int, int] | None  # if the batch sizes differ
     ratio: float | None  # of operator times on the hosts, B / A
@@ -117,8 +119,8 @@ def _parts(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]:
 
 
 def _cause_of(shortfall: ShortfallContext, regime: Regime, share: float) -> tuple[str, str]:
-    """Returns the id of the cause of a difference in `regime`, which is one of the host, of copies or of collectives,
-    and a sentence with its evidence.
+    """Returns the id of the cause of a difference in `regime`, and a sentence with the evidence. `regime` is a regime
+    of the host, of copies or of collectives.
 
     `share` is (measured - expected time of the regime) / measured time of the step. If no cause is known, the id is
     that of the regime.
@@ -141,8 +143,9 @@ def _cause_of(shortfall: ShortfallContext, regime: Regime, share: float) -> tupl
 def _caused_by_batch_size(shortfall: ShortfallContext, regime: Regime, share: float) -> tuple[str, str] | None:
     """Returns the id of the cause "the batch size has changed" and a sentence with its evidence, or None.
 
-    It is a cause if the regime has a fixed cost per step: per sample, this cost is smaller with more samples per step.
-    The sign of `share` (see _cause_of) must match.
+    The batch size is a cause if the regime has a fixed cost per step, because this cost per sample is smaller with more
+    samples per step. The sign of `share` (see _cause_of) must match: negative with more samples per step, positive with
+    fewer.
     """
     if (
         shortfall.samples is None

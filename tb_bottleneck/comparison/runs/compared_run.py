@@ -82,8 +82,9 @@ class JudgedRun:
 
     @property
     def typical_ns(self) -> dict[Regime, float]:
-        """The time of a typical step by regime in ns. It has the proportions of the mean of all steps that are not
-        outliers, and sums to the median step time, adjusted to the mean of all ranks."""
+        """The time of a typical step by regime in ns. The regimes have the same proportions as in the mean of all steps
+        that are not outliers. The times sum to the median step time of one rank, scaled by (mean step time of all ranks
+        / mean step time of this rank)."""
         account = self._mean_account(ordinary)
         scale = self.median_ns * self.step_ns / float(np.mean(self.steady)) / sum(account.values())
         return {regime: ns * scale for regime, ns in account.items()}
@@ -155,7 +156,7 @@ class ComparedRun(JudgedRun):
 
     def _account_of_rank(self, report: pb.Report, chosen: Callable[[Times], Bools]) -> dict[Regime, float]:
         """Returns the mean time per step by regime in ns, over the steps of one rank that `chosen` selects. For the
-        rank of the recording, it is measured in the recording."""
+        rank of the recording, the times are measured in the recording."""
         if report is not self.report:
             return super()._account_of_rank(report, chosen)
         rows, (begins, ends) = chosen(self.durations), self.bounds

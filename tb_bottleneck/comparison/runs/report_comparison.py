@@ -1,8 +1,8 @@
 """Runs that are known only from reports, and a common basis for the step times of two runs.
 
 The reports are the output of `diagnose --json`, or the report file next to a trace. With reports, a baseline can be
-kept in a repository without its traces. What only a trace contains is not compared: similarity of the work, batch size,
-environment, and the expected time on another device.
+kept in a repository without its traces. Facts that only a trace contains are not compared: similarity of the work,
+batch size, environment, and the expected time on another device.
 """
 
 import json
@@ -61,13 +61,13 @@ def device_spans_of(recording: Recording) -> tuple[Ints, Ints] | None:
 TELEMETRY = "telemetry"  # the evidence source of a report without a trace
 MAX_RUN_NAMES = 4  # that a message lists
 SHARES_TOLERANCE = 1e-3
-MAX_STEP_NS = 1e18  # about 30 years: for a step, or for one regime in it
-MIN_STEP_NS = 1.0  # a step takes time: a ratio of step times is finite
+MAX_STEP_NS = 1e18  # about 30 years: largest time of a step, or of one regime in a step
+MIN_STEP_NS = 1.0  # smallest step time, so that ratios of step times are finite
 
 
 def run_from_reports(name: str, text: bytes) -> JudgedRun | UnjudgedRun:
-    """Returns the run that the reports in `text` describe, which is the JSON output of `diagnose`. `name` is the name
-    of the run in texts. The last report with a verdict of each rank is used.
+    """Returns the run that the reports in `text`, the JSON output of `diagnose`, describe. `name` is the name of the
+    run in texts. The last report with a verdict of each rank is used.
 
     If there is no usable report, returns an UnjudgedRun.
     """

@@ -24,7 +24,8 @@ from tb_bottleneck.trace.table import Floats
 RUN = "run"
 SWEEP, SETTINGS, HISTORY = "sweep", "settings", "history"
 DIFFERENT_WORK = "apart"  # the runs do different work
-# Numbers of a context that differ by less, such as clock rates, are read from the same setting.
+# Numbers in the context of a trace (its recorded settings), such as clock rates, count as equal if their relative
+# difference is at most this value.
 NUMBER_TOLERANCE = 0.02
 
 
@@ -93,7 +94,8 @@ def _differing(facts: Sequence[Mapping[str, str]]) -> set[str]:
 
 
 def _alike(values: Sequence[str]) -> bool:
-    """Returns True if all values are equal, or if they are numbers with fractions within NUMBER_TOLERANCE."""
+    """Returns True if all values are equal, or if they are numbers, not all of them whole, that differ by at most
+    NUMBER_TOLERANCE (relative)."""
     numbers = [number_of(value) for value in values]
     if any(number is None for number in numbers) or all(value.isdecimal() for value in values):
         return len(set(values)) == 1
@@ -131,10 +133,10 @@ def regression_point_of(
     """Returns the run from which the series is slower beyond the noise, or None if there is no such run.
 
     `names`, `times` and `accounts` have one element per run, in order of time: its name, its step times, and its mean
-    time by regime, in ns per `per` ("step" or "sample"). The series is split into two parts where the squared deviation
-    of log time within the parts is smallest. The first run of the later part is the result if this part takes at least
-    RELEVANT_CHANGE longer, and the step times of the parts differ beyond the noise (significance.py). If the later part
-    is faster by as much instead, the search continues in the later part.
+    time by regime, in ns per `per` ("step" or "sample"). The series is split into two parts at the place where the sum
+    of the squared deviations of log time within the parts is smallest. The first run of the later part is the result if
+    this part takes at least RELEVANT_CHANGE longer, and the step times of the parts differ beyond the noise
+    (significance.py). If the later part is faster by at least as much, the search continues within the later part.
     """
     begin = 0
     while len(times) - begin >= MIN_SERIES_RUNS:

@@ -34,11 +34,12 @@ from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.trace.table import Floats
 
-# At the knee, the remaining gain is this share of the best throughput.
+# At the knee, the throughput is at most this share below the best throughput.
 KNEE_GAIN_LEFT = 0.1
-# Runs with one setting differ by less than this if only the noise between two runs of a training separates them.
+# Runs with the same setting whose times differ by more are reported. The noise between two runs of a training is
+# smaller.
 REPEATS_DIFFER_FROM = 0.1
-# A regime with this share of a difference is its main part.
+# A regime is the main part of a difference if it has at least this share of it.
 MAIN_REGIME_FROM = 0.5
 
 

@@ -20,17 +20,22 @@ from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.bottleneck_pb2 import Window
 
-# A regime with this share of the difference is its main part; if none has, the difference is spread over several.
+# A regime is the main part of a difference if it has at least the first share of it; without such a regime, the
+# difference is spread over several. From the second share on, the named regimes are "all" of the difference.
 MAIN_CHANGE_FROM, WHOLE_CHANGE_FROM = 0.5, 0.95
 # Further regimes are named from this share of the difference on.
 NAMED_CHANGE_FROM = 0.25
-# If regimes account for this much more than the whole difference, another one has changed in the opposite direction.
+# If the named regimes exceed the whole difference by more than this share of it, the regime that changed most in the
+# opposite direction is named, too.
 OPPOSITE_CHANGE_FROM = 0.1
-# A smaller deviation from the expected time is a correct prediction: predictions of this kind are no better.
+# If the measured time deviates from the expected time by a smaller share, the prediction counts as correct; predictions
+# of this kind are not more accurate.
 PREDICTION_TOLERANCE = 0.05
-# Recording lengthens the host time of both runs, so the recorded speedup is another one. Choices, without an outside
-# source: of 16 pairs of the demo, 12 differ by a factor of at most 1.45, and four by 1.97 or more, where one recording
-# has the defect `atypical_steps`. If also the result differs (faster, slower or none), a smaller factor is enough.
+# Smallest factors between the recorded speedup and the speedup without a profiler for which the headline states that
+# they disagree. They differ because recording lengthens the host time of both runs. Both factors are chosen, without an
+# outside source: of 16 pairs of the demo, 12 differ by a factor of at most 1.45, and four by 1.97 or more, where one
+# recording has the defect `atypical_steps`. If also the result differs (faster, slower or none), a smaller factor is
+# enough.
 OTHER_SPEEDUP_FROM, OTHER_RESULT_FROM = 1.5, 1.25
 # A host regime is named as the limit from this share of the step on, if the step's change is less than LIMITED_BELOW of
 # the kernels' change (both as logarithms).
@@ -61,15 +66,16 @@ def headline_of(
 ) -> str:
     """Returns the headline: the difference, the regimes responsible, and the expected speedup if the devices differ.
 
-    If both runs measured steps without a profiler, these come first. If the runs do different work, the headline only
-    has the times. `device` is the name of B's device if `comparison` has an expected time. `ranks` are the numbers of
-    ranks of A and B if they differ, otherwise None. `means` has the changes of the mean time by regime. `logged` has
-    the telemetry windows of A and B, or None.
+    If both runs measured steps without a profiler, the difference of these steps comes first. If the runs do different
+    work, the headline only states their times. `device` is the name of B's device if `comparison` has an expected time.
+    `ranks` are the numbers of ranks of A and B if they differ, otherwise None. `means` has the changes of the mean time
+    by regime. `logged` has the telemetry windows of A and B, or None.
     """
     if not may_be_same_work(comparison):
         return _unlike(comparison)
     sentence = _whole_runs(comparison, *logged) + _without_profiler(comparison) + _difference(comparison)
-    # The steps overlap too much for a significant test, and their medians differ nevertheless. Name the regime.
+    # If the test is not significant because the steps overlap too much, but the medians differ by more than the noise,
+    # the main regime is named with this restriction.
     beyond = abs(comparison.speedup - 1) > comparison.noise * comparison.speedup
     if comparison.significant or min(comparison.a_steps, comparison.b_steps) < MIN_COMPARED_STEPS:
         sentence += _where(comparison.by_regime)
@@ -153,7 +159,8 @@ def _ratio(speedup: float) -> str:
 
 def _where(changes: Sequence[pb.RegimeDelta]) -> str:
     """Returns a text that names the regimes with most of the difference, and the regime that changed most in the
-    opposite direction, if the named ones exceed the whole difference. `changes` has one row per regime."""
+    opposite direction, if the named regimes exceed the whole difference by more than OPPOSITE_CHANGE_FROM. `changes`
+    has one row per regime."""
     whole = sum(row.delta_ns for row in changes)
     if not whole:
         return ""
@@ -187,11 +194,12 @@ def _without_profiler(comparison: pb.Comparison) -> str:
 
 
 def _whole_runs(comparison: pb.Comparison, a: Window | None, b: Window | None) -> str:
-    """Returns a text about the mean step times in the telemetry windows `a` and `b` of the two runs. Empty if a window
-    is None, or if the speedup is about that of the steps measured without a profiler.
+    """Returns a text about the mean step times in the telemetry windows `a` and `b` of the two runs. The text is empty
+    if a window is None, or if the speedup of these means is about equal to that of the steps measured without a
+    profiler.
 
-    The monitor measures only a few steps without the profiler, directly before a trace. Pauses in other steps are only
-    in these windows.
+    The monitor measures only a few steps without the profiler, directly before a trace. Only these windows contain
+    pauses in other steps.
     """
     if a is None or b is None or comparison.per != "step" or not comparison.HasField("unprofiled"):
         return ""

@@ -3,8 +3,8 @@
 from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.base.untrusted_text import one_line
 
-SAME_SPEED_WITHIN = 0.02  # a smaller change is called the same: it would take hundreds of steps to show it
-# A smaller change is no more than the difference between two runs of one training.
+SAME_SPEED_WITHIN = 0.02  # smaller changes are called "the same": only hundreds of steps would show them
+# Smallest relative change that matters. A smaller change may be the difference between two runs of one training.
 RELEVANT_CHANGE = 0.05
 MAX_VALUE_LENGTH = 160  # characters of a value that is shown
 MAX_INTEGER = 2**63  # a larger number cannot be a setting of a run

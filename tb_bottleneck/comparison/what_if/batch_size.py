@@ -15,9 +15,9 @@ from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Bools, Floats
 
 MAX_SAMPLES = 1 << 30
-# The share of its roof that a sufficiently large kernel reaches. Kernels above 100 us reach 0.19 to 0.90 of it at the
-# median of each of eleven public recordings; 0.51 is the middle of these medians, 0.24 and 0.89 are the second and the
-# ninth.
+# The share of its roof that a sufficiently large kernel reaches. Each of eleven public recordings gives a median of
+# this share over its kernels above 100 us. These medians are 0.19 to 0.90; the middle one is 0.51, the second and the
+# ninth are 0.24 and 0.89.
 ROOF_SHARE = {Estimate.EXPECTED: 0.5, Estimate.LOW: 0.25, Estimate.HIGH: 0.9}
 
 
@@ -90,8 +90,9 @@ def _factors(recording: Recording, grows: float, updates: Bools, estimate: Estim
 def _by_roof(reached: Floats, grows: float, estimate: Estimate) -> Floats:
     """Returns per kernel (time if its work is multiplied by `grows` / recorded time), from the share of its roof.
 
-    `reached` is the share (0 to 1) of the roof that each kernel reaches now. With enough work, a kernel would reach
-    ROOF_SHARE; the time that a kernel below this share spends beyond that rate is fixed and does not grow.
+    `reached` is the share (0 to 1) of the roof that each kernel reaches now. With enough work, a kernel would reach the
+    share ROOF_SHARE of its roof. For a kernel below this share, the part of its time that exceeds the time at
+    ROOF_SHARE is a fixed cost and does not grow.
     """
     full = np.maximum(reached, ROOF_SHARE[estimate])
     fixed = 1 - reached / full
@@ -101,9 +102,9 @@ def _by_roof(reached: Floats, grows: float, estimate: Estimate) -> Floats:
 def _by_waves(recording: Recording, in_proportion: Floats, grows: float) -> Floats:
     """Returns per kernel (time if its grid is multiplied by `grows` / recorded time), at most `in_proportion`.
 
-    A larger grid first fills idle multiprocessors, and takes longer only if it has more blocks than multiprocessors.
-    `in_proportion` are the factors if the time is proportional to the work; they are returned where the number of
-    blocks or of multiprocessors is not known.
+    A larger grid first fills idle multiprocessors, and the kernel takes longer only if its grid has more blocks than
+    there are multiprocessors. `in_proportion` are the factors if the time is proportional to the work; they are
+    returned where the number of blocks or of multiprocessors is not known.
     """
     blocks, processors = recording.trace.device_ops.blocks, recording.trace.multiprocessors
     if not processors:

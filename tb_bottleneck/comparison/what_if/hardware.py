@@ -67,7 +67,8 @@ class CannotPredict(Exception):
 
 
 _LINK = re.compile(r"(?:gen|pcie)?\s*(\d)\s*x\s*(\d{1,2})", re.IGNORECASE)
-# Links of one kind differ by this much: 80 to 88 % of their capacity was measured.
+# Factors on the rate of a link by estimate, because links of one kind differ: 80 to 88 % of their capacity was
+# measured.
 LINK_SPREAD = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.9, Estimate.HIGH: 1.1}
 
 
@@ -157,7 +158,8 @@ def device_pair_to(recording: Recording, name: str) -> DevicePair:
     if current is not None and measured is not None and current.basis == measured.basis:
         return DevicePair(current, measured)
     target = device_named(name)
-    # By its data sheet, like the other device: measured rates and data sheet rates have no meaningful ratio.
+    # Rates of the data sheet are used, as for the other device, because the ratio of measured rates and data sheet
+    # rates has no meaning.
     current = device_by_sheet(recording.trace) or current
     if current is None:
         raise CannotPredict(unknown_device_reason(recording.trace))

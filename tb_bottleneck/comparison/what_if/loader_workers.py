@@ -130,8 +130,8 @@ def _batch_of_worker(recording: Recording, batches: int) -> float:
 
 
 _OPPOSITE = {Estimate.EXPECTED: Estimate.EXPECTED, Estimate.LOW: Estimate.HIGH, Estimate.HIGH: Estimate.LOW}
-"""The opposite of each estimate. The low estimate for adding workers assumes that workers disturb; for removing them,
-that workers do not disturb."""
+"""The opposite of each estimate. The low estimate for adding workers assumes that workers slow the training down. The
+low estimate for removing them assumes that they do not."""
 
 
 def _at_once(recording: Recording, workers: int) -> int:

@@ -82,7 +82,7 @@ def _forecast(
 
 def _largest_batch(memory: TraceMemory, recording: Recording, capacity: int | None) -> int | None:
     """Returns the largest number of samples per step whose memory fits into `capacity` bytes; None if the capacity or
-    the batch size is not known, or if not even the recorded batch is known to fit."""
+    the batch size is not known, or if it is not known that the recorded batch fits."""
     now = batch_size_of(recording)
     if isinstance(now, Missing) or capacity is None:
         return None

@@ -26,12 +26,12 @@ from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats
 
 PRECISIONS = ("bf16", "fp16", "tf32")
-MIN_UNKNOWN_SHARE = 0.05  # of the device's work that keeps its type because it is unknown
+MIN_UNKNOWN_SHARE = 0.05  # smallest share of the device time that is mentioned as work of unknown type
 
 
 def change_precision(recording: Recording, dtype: str, devices: DevicePair | None = None) -> Change:
     """Returns the change to `dtype` (one of PRECISIONS) for matrix multiplications and convolutions in a wide type
-    (fp64, fp32 or tf32). They then run on matrix units.
+    (fp64, fp32 or tf32). After the change, these operations run on matrix units.
 
     If `devices` is given, the run also moves to the device `devices.b`. Then, the rates of that device are used.
 

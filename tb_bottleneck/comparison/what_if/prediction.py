@@ -46,7 +46,7 @@ from tb_bottleneck.report.digest import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA
 
-# A regime that owns a smaller share of the step after the change does not limit the change.
+# A regime with a smaller share of the step after the change does not limit the gain of the change.
 MIN_FIX_SHARE = 0.05
 # Fixes cannot address the device's own work or unexplained time.
 FIXABLE_REGIMES = tuple(regime for regime in REGIMES if regime.owner in (Owner.HOST, Owner.LINK))
@@ -152,7 +152,8 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor
     size = 1.0 if samples == 1 or isinstance(samples_now, Missing) else float(samples_now.samples)
     prediction.per = "step" if size == 1.0 and samples == 1 else "sample"
     prediction.step_ns = run.step_ns / size * baseline.step.step_ns / run.rank_ns
-    # The prediction is for the rank that was replayed; the recording's own times give its relation to the mean.
+    # The prediction is for the replayed rank. It is scaled to all ranks by (mean step time of all ranks / that of this
+    # rank).
     scale = run.step_ns / run.rank_ns / (size * samples)
     expected = outcomes[Estimate.EXPECTED]
     after = {regime: expected.ns[regime] * scale for regime in REGIMES}
@@ -192,7 +193,7 @@ def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor
 def _add_fixes(
     prediction: pb.WhatIf, run: ComparedRun, after: dict[Regime, float], fixes: Sequence[Scenario | None]
 ) -> None:
-    """Adds to `fix_first` the fixable regimes that would own at least MIN_FIX_SHARE of the step after the change. A
+    """Adds to `fix_first` the fixable regimes that would have at least MIN_FIX_SHARE of the step after the change. A
     regime is named by its costliest cause, if one was found.
 
     `after` has the predicted time by regime in ns. Causes whose scenario is in `fixes` are left out, because the change
@@ -214,8 +215,8 @@ def _headline(prediction: pb.WhatIf, run: ComparedRun, by_regime: dict[Regime, f
     """Returns the headline of a prediction. `by_regime` has the predicted times in ns. `corrected` is True if the
     profiler overhead was removed from the recorded host time."""
     now, after = duration_text(prediction.step_ns), prediction.after
-    # Where another step time is known, the report leads with it: without a correction, the prediction is based on the
-    # recorded steps.
+    # If a step time without a profiler is known, the report shows that time first. A prediction without the correction
+    # is based on the recorded steps instead, so the headline says "recorded".
     per = f"recorded {prediction.per}" if run.report.HasField("unprofiled") and not corrected else prediction.per
     values = {
         "changes": " and ".join(prediction.changes),
@@ -231,7 +232,7 @@ def _headline(prediction: pb.WhatIf, run: ComparedRun, by_regime: dict[Regime, f
 
 
 def _owner(prediction: pb.WhatIf, by_regime: dict[Regime, float]) -> str:
-    """Returns a text with the regime that would own most of the step, and the fixable regime that limits the gain of
+    """Returns a text with the regime that would have most of the step, and the fixable regime that limits the gain of
     the change, if it has more than LIMITING_REGIME_FROM of the step. `by_regime` has the predicted times in ns."""
     step = sum(by_regime.values())
     values = {
@@ -247,5 +248,5 @@ def _owner(prediction: pb.WhatIf, by_regime: dict[Regime, float]) -> str:
     return sentence + ("" if first.cause == other else what_if_text("fix_first").safe_substitute(cause=first.title))
 
 
-# A regime besides the device's own work with this share of the step limits the change.
+# A fixable regime limits the gain of the change if it has more than this share of the step.
 LIMITING_REGIME_FROM = 0.25

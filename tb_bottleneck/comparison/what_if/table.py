@@ -82,7 +82,8 @@ def _devices(recording: Recording) -> Iterator[Row]:
         gpu = gpu_named(name)
         listed = gpu is not None and (gpu.name in DEVICES or (own is not None and gpu.name == own.name))
         if not listed and (facts is None or facts.name != name):
-            # With a data sheet, measured rates are compared with measured ones only (device_pair_to).
+            # If the device has a data sheet, its measured rates are used only together with measured rates of the other
+            # device (device_pair_to).
             note = " (calibrated)" if gpu is None or is_measured else ""
             yield f"{sanitize(name)}{note}", name, WhatIfOptions(device=name)
 

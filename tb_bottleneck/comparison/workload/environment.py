@@ -23,7 +23,8 @@ from tb_bottleneck.trace.runtime_calls import Role
 MAX_FACTS = 64  # read from a context
 _LOADERS = {SINGLE_PROCESS_ITERATOR: "in the training process", WORKER_ITERATOR: "by workers"}
 PRECISION = "precision"
-# Facts that only the events show. A context may contain the same words with another meaning; tables have longer keys.
+# Facts that only the events show. A context may use the same keys with another meaning. Entries of tables in the
+# context have longer keys and do not collide.
 MEASURED_FACTS = frozenset({PRECISION, "samples", "loader", "kernels", "uploads", "graphs", "compiled"})
 MAX_KERNEL_NAME = 90  # characters
 MIN_TYPE_PERCENT = 5.0  # of the products' time
@@ -110,8 +111,8 @@ def _header_facts(run: ComparedRun) -> dict[str, str]:
 
 
 def version_text(key: str, value: int) -> str:
-    """Formats the version number `value` of the library `key`. CUDA's 12040 becomes "12.4"; those of HIP and others are
-    not changed."""
+    """Formats the version number `value` of the library `key`. CUDA's 12040 becomes "12.4"; version numbers of HIP and
+    other libraries are not changed."""
     return f"{value // 1000}.{value % 1000 // 10}" if key.startswith("cuda_") else str(value)
 
 

@@ -42,7 +42,7 @@ def _row(key: str, title: str, a: float, b: float) -> pb.ContextRow:
     return pb.ContextRow(key=key, title=title, a=bytes_text(a), b=bytes_text(b))
 
 
-# Kernels are shown for this many operators, those with the most time.
+# Number of operators for which main kernels are compared: those with the most device time.
 SHOWN_OPERATORS = 3
 # An operator with fewer calls says little about the speed of a host.
 MIN_OPERATOR_CALLS = 10

@@ -20,11 +20,12 @@ from tb_bottleneck.trace.operands import operands_of
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Rows
 
-# Below this similarity, two recordings are hardly of the same training. On public recordings, other loaders, batch
-# sizes and torch versions of one model give 0.83 to 0.98, and other models 0.43 at most.
+# Smallest share of common work at which two recordings count as the same work. In public recordings, other loaders,
+# batch sizes and torch versions of one model give 0.83 to 0.98, and other models 0.43 at most.
 SAME_WORK_FROM = 0.7
-# The same, if weights are compared. Between both values, the weights do not decide: the recordings have a part of the
-# model in common, or products without their backward pass cannot be told apart.
+# If weights are compared, a share below this value means different work. Between this value and SAME_WORK_FROM, the
+# weights do not decide: the recordings may have only a part of the model in common, or a recording may lack products of
+# the backward pass.
 OTHER_WORK_BELOW = 0.3
 # Products and convolutions, and the input that contains the weights: their shapes depend on the model only.
 _PRODUCTS = {"aten::mm": 1, "aten::addmm": 2, "aten::convolution": 1}
@@ -37,18 +38,21 @@ _ON_CPU = (
     "aten::convolution_backward",
     "aten::mkldnn_convolution",
 )
-# The same model multiplies equally often, so with a smaller share of common products the names of all operators do not
-# show the same work: two networks of 52 and 36 convolutions share 73 % of their operators.
+# Smallest share of common products (matrix multiplications, convolutions, attention) at which the names of all
+# operators can show the same work. The same model has equally many products, but different models may share many
+# operators: two networks of 52 and 36 convolutions share 73 % of them.
 SAME_PRODUCTS_FROM = 0.9
 _COUNTED_PRODUCTS = (*_ON_CPU[:4], "aten::scaled_dot_product_attention")
-# Products of equal operations in total, within this share, are the same work in other portions if at least a third of
-# either run's products have weights that the other has, too: a linear layer multiplies by its weights in the forward
-# pass and for one of two gradients.
+# If the total floating-point operations of the products of two runs differ by at most this share, the products are the
+# same work in other portions, provided that at least a third of the products of either run have weights that also occur
+# in the other run. A third, because a linear layer multiplies by its weights in the forward pass and for one of two
+# gradients.
 SAME_FLOPS_WITHIN = 0.02
 MIN_COMMON_WEIGHTS = 1 / 3
-# Fewer products per step are no model whose kind could be recognised by them.
+# Smallest number of products per step by which a model can be recognised.
 MIN_PRODUCTS = 10
-# If operators are hidden, weights of one shape that also occurs in the other run may be a coincidence.
+# Smallest number of different weight shapes if operators are hidden, because a single common shape may be a
+# coincidence.
 MIN_HIDDEN_WEIGHTS = 2
 WEIGHTS, OPERATORS, PRODUCTS = "weights", "operators", "products"
 UNKNOWN_SIMILARITY = (
@@ -139,8 +143,8 @@ def _same_flops(a: Recording, b: Recording, weights: tuple[Calls, Calls]) -> flo
     """Returns the ratio (smaller / larger) of the floating-point operations per step of the two runs, if it is at least
     1 - SAME_FLOPS_WITHIN and at least MIN_COMMON_WEIGHTS of either run's `weights` occur in the other; otherwise 0.
 
-    This recognises runs in which matrix multiplications are cut into portions: they are called more often, with fewer
-    rows per call.
+    In this way, runs are recognised in which matrix multiplications are divided into portions: they are called more
+    often, with fewer rows per call.
     """
     work = [float(contractions(run).flops.sum()) / len(run.steps) for run in (a, b)]
     if min(work) <= 0 or min(work) < (1 - SAME_FLOPS_WITHIN) * max(work):
@@ -204,7 +208,7 @@ def _weights(recording: Recording) -> Calls:
     """Returns the calls per step of matrix multiplications and convolutions by the sizes of their weights.
 
     A key is the sorted sizes of a weight as text. Empty if no shapes were recorded. Backward passes are left out,
-    because there, sizes can depend on the batch.
+    because the sizes in them can depend on the batch.
     """
     trace, rows = recording.trace, _rows(recording, tuple(_PRODUCTS))
     forward = rows[~_backward_spans(recording).contains(trace.events.start[rows])]
