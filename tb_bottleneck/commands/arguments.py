@@ -48,7 +48,7 @@ def add_subparser(
     """Adds the command `name` to `commands`, and returns the parser of the command.
 
     `summary` is shown in the list of commands, `examples` below the options. `description` is wrapped to the width of
-    the terminal; `examples` are not.
+    the terminal; `examples` is not wrapped.
     """
     width = max(shutil.get_terminal_size().columns - 2, MIN_WIDTH)
     return commands.add_parser(
@@ -133,7 +133,7 @@ def _text(path: str) -> bytes:
 def version_text() -> str:
     """Returns the version of the package, and which reader of traces is active: native or pure.
 
-    The reader is imported in this function, so that other commands start without it."""
+    The reader is imported in this function, so that other commands do not import it at their start."""
     from tb_bottleneck.sources.scan.results import native_scan
 
     try:

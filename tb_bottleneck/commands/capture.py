@@ -82,7 +82,8 @@ def _capture(options: argparse.Namespace) -> int:
 
 
 REQUEST_SECONDS = 15.0
-"""How far ahead the first recorded step is. A monitor sees a request within about 5 s, so that all ranks record it."""
+"""Smallest time between the request and the first recorded step. A monitor sees a request within about 5 s, so all
+ranks see it before this step."""
 STEPS_AHEAD = 20
 
 

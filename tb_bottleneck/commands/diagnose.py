@@ -44,7 +44,7 @@ or, with torch alone (at least 19 steps):
 """
 
 MANY = 20
-"""With more reports than this, a hint says how to see a single report."""
+"""If more trainings than this are printed, a hint says how to see a single report."""
 
 
 def add(commands: "Subparsers") -> None:

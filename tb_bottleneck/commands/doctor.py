@@ -67,7 +67,7 @@ def _doctor(options: argparse.Namespace) -> int:
     from tb_bottleneck.doctor.examination import examine
     from tb_bottleneck.doctor.results import as_json, as_text
 
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no process or folder remains then
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that SIGTERM leaves no process or folder
     try:
         with progress_bar() as begin:
             examination = examine(options.seconds, begin)

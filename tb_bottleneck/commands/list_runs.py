@@ -91,7 +91,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _states(analysis: recordings.Analysis, roots: "Sequence[str]") -> dict[int, str]:
     """Returns a dict: position of a report in `analysis` -> review states of its findings as text, such as "open,
-    accepted". The notes of reviewers are read from those of `roots` that are directories."""
+    accepted". The notes of reviewers are read from the paths in `roots` that are directories."""
     from tb_bottleneck.review.notes import reviews_of, state_of
     from tb_bottleneck.review.store import read_notes
     from tb_bottleneck.schema.review_pb2 import Review

@@ -69,8 +69,8 @@ def _count(text: str) -> int:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The result of analysing recordings: the reports with their `paths`, the jobs that these recordings are ranks of,
-    and a sentence for each problem."""
+    """The result of analysing recordings: the reports, the path of the recording of each report, the jobs to which
+    these recordings belong, and a sentence for each problem."""
 
     paths: list[str]  # of the reports
     reports: "list[Report]"
@@ -149,7 +149,8 @@ def _name(report: "Report") -> str:
 
 
 def recordings_at(path: str) -> list[tuple[str, str]]:
-    """Returns the pair (file, run) for every recording at `path`. Raises NotFound if `path` does not exist."""
+    """Returns the pair (path of the file, name of the run) for every recording at `path`, a file or a directory. Raises
+    NotFound if `path` does not exist."""
     from tb_bottleneck.sources.paths import status_of
 
     if status_of(path).kind == "file":

@@ -171,7 +171,7 @@ def _folder(options: argparse.Namespace, program: list[str], script: Path | None
 
 def _changed(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
     """Tries the changes of the command line on `program` with `runner`. Returns the exit status, and whether the trial
-    is finished, so that more time would change nothing."""
+    is finished (more time would not change its result)."""
     from tb_bottleneck.trial.report import json_of, text_of
     from tb_bottleneck.trial.results import keep, write_patch
     from tb_bottleneck.trial.trial import run_trial
@@ -202,8 +202,8 @@ def _say_kept(kept: bool, options: argparse.Namespace) -> None:
 
 
 def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str, ...]) -> tuple[int, bool]:
-    """Tries the fixes that the program's newest report suggests. Returns the exit status, and whether the trial is
-    finished, so that more time would change nothing."""
+    """Tries the fixes that the program's newest report suggests. Returns the exit status, and whether all trials are
+    finished (more time would not change their results)."""
     from tb_bottleneck.trial.plan import PlanStep, plan_lines, run_plan
     from tb_bottleneck.trial.report import json_of, text_of
     from tb_bottleneck.trial.results import keep
@@ -275,7 +275,7 @@ def _changes(options: argparse.Namespace, folder: Path) -> "list[Change]":
     from tb_bottleneck.trial.changes import Change, parsed
     from tb_bottleneck.trial.work_tree import with_patch, with_revision
 
-    shutil.rmtree(folder / "tree", ignore_errors=True)  # of the trial that is resumed
+    shutil.rmtree(folder / "tree", ignore_errors=True)  # left by the trial that is resumed
     pairs = [text.partition("=") for text in options.env]
     if any(not name or not equals for name, equals, _ in pairs):
         raise Unusable("--env expects NAME=VALUE")

@@ -1,1 +1,1 @@
-"""Jobs while they train: the heartbeats of their ranks, and what holds the ranks up."""
+"""Jobs while they train: the heartbeats of their ranks, and the causes that delay the ranks."""

@@ -24,8 +24,9 @@ _DID = {
 
 @dataclass(frozen=True)
 class Divergence:
-    """A collective `call` in which the ranks of a group differ. `ranks` are the ranks that did not call it, called
-    another collective, or did not start it. For an all-to-all with unequal sizes, `ranks` are all ranks."""
+    """A collective `call` in which the ranks of the process group `group` differ. `ranks` are the ranks that did not
+    call the collective, called another one, or did not start it, according to `kind`. For an all-to-all with unequal
+    sizes, `ranks` are all ranks that called it."""
 
     group: str
     call: Call
@@ -42,8 +43,9 @@ class Divergence:
 def first_divergence(dumps: Sequence[Dump]) -> Divergence | None:
     """Returns the first difference between the ranks in `dumps`, or None if there is no difference.
 
-    Different operations come before missing ones; then, lower sequence numbers come first. A dump has only the last few
-    thousand calls. Only calls from the time that the dumps of all ranks of a group cover are compared.
+    Of several groups with differences, groups with different operations come first, then those with lower sequence
+    numbers. A dump has only the last few thousand calls. Therefore, only calls from the time that the dumps of all
+    ranks of a group cover are compared.
     """
     found = [_of_group(name, members, dumps) for name, members in sorted(_groups(dumps))]
     known = [each for each in found if each is not None]
@@ -75,7 +77,7 @@ def _of_group(name: str, members: Ranks, dumps: Sequence[Dump]) -> Divergence | 
     for sequence in sequences:
         called = {rank: each.get(sequence, []) for rank, each in calls.items()}
         if sequence == max(begins) > min(begins) and len({len(each) for each in called.values()}) > 1:
-            continue  # the buffer of a rank begins within the parts of a coalesced collective
+            continue  # a rank's dump begins within a coalesced collective
         for index in range(max(map(len, called.values()))):
             part = {rank: each[index] for rank, each in called.items() if index < len(each)}
             found = _difference(name, part, members, set(calls), sequence == sequences[-1])
@@ -96,7 +98,8 @@ def _difference(
     name: str, called: Mapping[int, Call], members: Ranks, dumped: set[int], is_last: bool
 ) -> Divergence | None:
     """Returns how the ranks differ in one collective, or None if they agree. `called` has the call of each rank that
-    made one, `members` are the ranks of the group, and `dumped` the members whose dump exists."""
+    made one, `members` are the ranks of the group, and `dumped` the members whose dump exists. `is_last` is True for
+    the last collective in the dumps: only in this collective, ranks that have not started it count."""
     usual = Counter(map(_signature, called.values())).most_common(1)[0][0]
     example = next(call for call in called.values() if _signature(call) == usual)
     different = tuple(sorted(rank for rank, call in called.items() if _signature(call) != usual))
@@ -116,8 +119,9 @@ def _difference(
 
 
 def _signature(call: Call) -> tuple[object, ...]:
-    """Returns the properties of a call that must be equal on all ranks. Not included are the inputs of a scatter, the
-    outputs of a gather, both of an all-to-all, and the types if only the root has inputs or outputs."""
+    """Returns the properties of a call that must be equal on all ranks. The result leaves out the inputs of a scatter,
+    the outputs of a gather, both for an all-to-all, and the types of operations in which only the root has inputs or
+    outputs."""
     kind = call.name.rpartition(":")[2]
     inputs = None if kind == "scatter" or _is_all_to_all(call) else call.inputs
     outputs = None if kind == "gather" or _is_all_to_all(call) else call.outputs

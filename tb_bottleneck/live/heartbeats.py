@@ -31,7 +31,8 @@ class Stack(msgspec.Struct):
 
 
 class Heartbeat(msgspec.Struct):
-    """One heartbeat, with the fields of the file. `_unix_ns` means ns since 1970, `_ns` means ns, `_s` means s."""
+    """One heartbeat, with the fields of the file (see monitor/writer/heartbeat.py). Names that end in `_unix_ns` are in
+    ns since 1970, other names in `_ns` in ns, and names in `_s` in s."""
 
     schema: int
     unix_ns: float
@@ -131,7 +132,7 @@ def _is_plausible(beat: Heartbeat) -> bool:
 
 
 def _with_plain_texts(beat: Heartbeat) -> Heartbeat:
-    """Returns the heartbeat with shortened texts without characters that control a terminal."""
+    """Returns the heartbeat with texts that are shortened and contain no control characters for a terminal."""
 
     def plain(text: str) -> str:
         return one_line(text)[:MAX_TEXT]

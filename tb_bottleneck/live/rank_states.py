@@ -11,19 +11,22 @@ import psutil
 
 from tb_bottleneck.live.heartbeats import Heartbeat, Located, shown
 
-# These limits are chosen, not measured: a hang has to be named within about 15 s, and heartbeats come every 5 s.
+# The following limits are chosen, not measured: a hang has to be reported within about 15 s, and heartbeats are written
+# every 5 s.
 MISSED_S = 8.0
-"""Age of a heartbeat from which on its process is looked for on this machine. A heartbeat is written every 5 s."""
+"""If a heartbeat of this machine is older, its process is looked for. A heartbeat is written every 5 s."""
 SILENT_S = 20.0
-"""Age of a heartbeat from which on a process counts as silent, if it is on another machine or still exists."""
+"""If a heartbeat is older, its process counts as silent, provided that the process is on another machine or still
+exists."""
 QUIET_S, QUIET_STEPS = 6.0, 5.0
 """A rank is late if it has finished no step for more than QUIET_S seconds and more than QUIET_STEPS usual steps."""
 STILL_S = 8.0
-"""A late rank hangs if its training thread has been at the same lines for at least this time."""
+"""A late rank hangs if its training thread has been at the same lines for at least this time, and for at least three
+usual steps. In LONG_PHASES, the limit is LONG_PHASE_S."""
 QUIET_PAUSES = 1.5
 """A late rank whose thread moves is busy if its pause is longer than this factor times its longest pause so far."""
 LONG_PHASES = ("checkpoint", "compilation")
-"""Phases in which a thread may stay at one line for long, because native code or another process works."""
+"""Phases in which a thread may stay at one line for long, because native code or another process does the work."""
 LONG_PHASE_S = 600.0
 
 
@@ -49,8 +52,9 @@ EXCHANGES = ("collective", "backward")
 
 @dataclass(frozen=True)
 class Rank:
-    """A rank of a job with its newest heartbeat. `quiet_s` is the time in s since its last step, `age_s` the time in s
-    since the heartbeat. `restarts` is how often the rank was restarted."""
+    """A rank of a job with its newest heartbeat. `quiet_s` is the time in s since its last finished step (or since its
+    start, before the first step), `age_s` the time in s since the heartbeat. `restarts` is how often the rank was
+    restarted."""
 
     directory: str
     beat: Heartbeat

@@ -24,7 +24,7 @@ PARTS = (
 )
 _SHADES = ("green", "green4", "yellow3", "dark_orange", "red")
 _LIMITS = (1.05, 1.15, 1.4, 2.0)
-"""The limits between the shades of a heat map, as multiples of the median cell."""
+"""The limits between the shades of a heat map, as multiples of the median of all cells."""
 _ALARMS = (RankState.HANGS, RankState.STOPPED, RankState.KILLED, RankState.SILENT, RankState.FAILED)
 
 
@@ -108,8 +108,9 @@ def _account(ranks: Sequence[Rank]) -> RenderableType | None:
 
 
 def _heat_map(job: LiveJob) -> RenderableType:
-    """Returns a row per rank: its state, its step, and its own host time over the run. For a single process, the step
-    time replaces the own host time."""
+    """Returns a row per rank: its state, its step, and its own host time over the run (time of a step without the
+    backward pass and without the wait for the loader). For a single process, the step time replaces the own host
+    time."""
     column = 4 if job.world_size > 1 else 2
     cells = {rank.number: [_cell(row[column]) for row in rank.beat.history] for rank in job.ranks}
     usual = typical(value for row in cells.values() for value in row if value)

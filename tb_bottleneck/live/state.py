@@ -17,7 +17,7 @@ from tb_bottleneck.sources.flight_recorder import dumps_in, is_dump_name
 TIMES = ("wall", "loader_wait", "transfer", "forward", "backward", "optimizer", "evaluation", "checkpoint", "logging",
          "garbage_collection", "thread_cpu", "device_busy")  # fmt: skip
 OVER_S = 600.0
-"""How long a job that is over is still shown."""
+"""Time in s for which a finished job is still shown."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,10 @@ class LiveJobs:
         self._divergences: dict[str, tuple[tuple[tuple[str, int], ...], Divergence | None]] = {}
 
     def read(self, directories: Mapping[str, str] | None = None, over: bool = False) -> list[LiveState]:
-        """Returns the jobs that train or ended less than OVER_S ago, newest first. With `over`, returns all jobs.
+        """Returns the jobs that train or ended less than OVER_S ago, newest first. If `over` is True, returns all jobs.
 
-        `directories` maps the absolute paths of the run directories to their names. By default, they are searched for.
+        `directories` maps the absolute paths of the run directories to their names. If it is None, the directories
+        below the logdir are searched for.
         """
         now_ns = self._clock() * 1e9
         jobs = jobs_of(self._beats.read(directories), now_ns, self._machine, self._status)
@@ -104,7 +105,8 @@ class LiveJobs:
         return [LiveState(job, self._with_collectives(job, verdict_of(job))) for job in shown]
 
     def _with_collectives(self, job: LiveJob, verdict: LiveVerdict) -> LiveVerdict:
-        """Adds to the verdict what the Flight Recorder's dumps in the job's folder show, if the job has stalled."""
+        """If the job has stalled, and dumps of torch's Flight Recorder in the job's folder show a difference between
+        the ranks, adds a sentence about it to the headline of `verdict`."""
         if not verdict.is_stall or job.world_size == 1:
             return verdict
         try:

@@ -1,9 +1,11 @@
-"""Finds what delays a job while it trains: a rank that hangs or is gone, or a rank that is slower than the others.
+"""Finds what delays a job while it trains: a rank that hangs or whose process is gone, or a rank that is slower than
+the others.
 
 In synchronous training, all ranks have equally long steps, because they wait for each other in the exchange of
-gradients. The rank that delays the others differs before the exchange: it gets its batches later, or its own code takes
-longer. Therefore, the own times of the ranks are compared. The own time is the step without the backward pass. (The
-rank in which a delay first appears is the suspect: StageFrontier, arXiv 2606.06751.)
+gradients. The rank that delays the others differs before the exchange: this rank gets its batches later, or its own
+code takes longer. Therefore, the own times of the ranks are compared. The own time of a rank is its step time without
+the backward pass, in which the gradients are exchanged. (The rank in which a delay first appears is the suspect:
+StageFrontier, arXiv 2606.06751.)
 """
 
 from collections import Counter
@@ -17,10 +19,12 @@ EXCESS = 0.10
 named (traceml's warning level for stragglers, diagnostics/step_time/policy.py)."""
 # The limits from here on are chosen, not measured.
 CERTAIN_STEPS = 20
-"""Smallest number of steps in the last minute that are compared, unless the steps take seconds."""
+"""Smallest number of steps in the last minute for which a rank is compared. If its steps take more than 10 s in total,
+FEW_STEPS steps suffice."""
 FEW_STEPS = 3
 OF_WAITS = 0.5
-"""The other ranks must wait for at least this share of the excess. Otherwise, the ranks do not depend on each other."""
+"""The other ranks must wait for at least this share of the excess (by which the own time of the slow rank is longer).
+Otherwise, the ranks do not depend on each other."""
 SLOWER_CLOCK = 0.93
 """A GPU is slow if its clock is less than this share of the clock of the other GPUs."""
 BUSIER = 1.25
@@ -38,8 +42,9 @@ def verdict_of(job: LiveJob) -> LiveVerdict:
 
 
 def ranks_to_record(job: LiveJob, verdict: LiveVerdict) -> list[Rank]:
-    """Returns the ranks whose traces show why a rank is slow: the slow rank, the rank with the longest backward pass,
-    in which it waits, and a typical rank. Without a slow rank, the rank with the longest own time is used."""
+    """Returns the ranks whose traces show why a rank is slow, at most three: the slow rank, the rank with the longest
+    backward pass (the time in which it waits), and a typical rank. If `verdict` names no rank, the rank with the
+    longest own time is used as the slow rank."""
     ranks = [rank for rank in job.ranks if rank.state in (RankState.RUNNING, RankState.BUSY)]
     ordered = sorted(ranks, key=_own)
     if not ordered:
@@ -117,8 +122,8 @@ def _slow_rank(job: LiveJob) -> LiveVerdict | None:
 
 
 def _stage(slowest: Rank, others: Sequence[Rank], excess: float) -> str:
-    """Returns the cause for the part of the step in which `slowest` differs most from the `others`. `excess` is how
-    much longer its step takes in total, in ns."""
+    """Returns the cause for the part of the step in which `slowest` differs most from the `others`. `excess` is the
+    difference of the own times (step without the backward pass) in ns."""
 
     def beyond(*columns: str) -> float:
         return sum(_figure(slowest, name) - typical(_figure(rank, name) for rank in others) for name in columns)
@@ -142,7 +147,7 @@ def _interrupted(job: LiveJob, ranks: Sequence[Rank]) -> LiveVerdict | None:
     share = excess / (typical(rank.beat.recent["wall"] for rank in ranks) + excess)
     if share < EXCESS:
         return None
-    # An evaluation or a checkpoint on one rank is usual; it is worth an alarm only if it takes much of the time.
+    # An evaluation or a checkpoint on one rank is usual; it is worth a warning only if it takes much of the time.
     return live_verdict("rank_interruption", "info" if share < CRITICAL else "warning", job, [worst], excess=excess)
 
 

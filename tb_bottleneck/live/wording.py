@@ -10,7 +10,8 @@ from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.live.rank_states import EXCHANGES, LiveJob, Rank, RankState, typical
 
 STANDS_OUT = 0.10
-"""A line is named if its share of a rank's samples exceeds that of the other ranks by at least this value (chosen)."""
+"""A line is named if its share of the rank's stack samples exceeds that of the other ranks by at least this value.
+Chosen."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class LiveVerdict:
     """What delays a job now. `ranks` are the culprits. `since_s` is how long ago a stall began in s, otherwise None.
 
     `waiting` are the ranks that wait for others. `excess_ns` is the time per step by which a slow rank takes longer.
+    `place` is the line of the program as FILE:LINE, or empty.
     """
 
     cause: str
@@ -47,7 +49,8 @@ def live_verdict(
     values: Mapping[str, str] | None = None,
 ) -> LiveVerdict:
     """Returns the verdict with the texts of `cause`. `culprits` are the ranks that are named. The place is that of the
-    first culprit. `stalled` is True if the job cannot go on. `excess` is in ns per step."""
+    first culprit. `stalled` is True if the job cannot go on. `excess` is the time in ns per step by which the culprit
+    takes longer. `values` are further placeholders of the texts."""
     texts = load("live.toml")
     first = culprits[0] if culprits else job.ranks[0]
     several, alone = len(culprits) > 1, job.world_size == 1
