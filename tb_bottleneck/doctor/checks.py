@@ -1,6 +1,6 @@
 """The checks of signals. Each check compares what the monitor recorded with a second source, and returns one row.
 
-The checks use no files, torch or processes, so that a test can pass two measurements that disagree.
+The checks use no files, torch or processes, so that tests can call them with two measurements that disagree.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,15 +16,16 @@ from tb_bottleneck.schema.signals import SERIES
 
 REPORT = "report it as a defect of tb_bottleneck, with the output of `tb-bottleneck doctor --json`"
 LIMITED_FACTOR = 3.0
-"""Up to this factor times the tolerance, a signal works with limits: it still shows what takes most of a step."""
+"""A signal works with limits if the difference is at most this factor times the tolerance: it still shows what takes
+most of a step."""
 
 
 @dataclass(frozen=True)
 class Agreement:
     """A check that the sources `first` and `second` give the same figure, which the function `text` formats.
 
-    They agree if the median difference is at most the fraction `share` of the second median, or `slack` (in the
-    figure's unit)."""
+    The sources agree if the median difference is at most `share` (0 to 1) times the median of the second source, or at
+    most `slack` (in the figure's unit)."""
 
     check: str
     first: str
@@ -36,7 +37,8 @@ class Agreement:
 
     def row(self, first: Sequence[float], second: Sequence[float]) -> Row:
         """Returns the row of the doctor's table for this check. `first` and `second` have figures of the same steps, in
-        ns or bytes."""
+        ns or bytes. If `first` has no figures, the signal does not work. If only `second` has none, the result is
+        unknown."""
         for name, figures in ((self.first, first), (self.second, second)):
             if not figures:
                 return Row(self.check, FAILS if name == self.first else UNKNOWN, f"{name}: no figure", self.fix)
@@ -50,7 +52,8 @@ class Agreement:
 
 _MS = 1e6  # ns
 STEP_TIMES = Agreement("Step times", "monitor", "own clock", 0.01, 0.1 * _MS)
-"""Both read time.perf_counter_ns; between them are the hooks, which take microseconds."""
+"""Both read time.perf_counter_ns; only the hooks of the monitor run between the two readings, which takes
+microseconds."""
 WAITS = Agreement("Waits for data", "monitor", "known", 0.05, 0.5 * _MS)
 """The known time is inside the data set; torch's loader itself takes about 0.1 ms around it."""
 CPU_TIME = Agreement("CPU time", "monitor", "own clock", 0.05, 0.2 * _MS)
@@ -58,7 +61,8 @@ CPU_TIME = Agreement("CPU time", "monitor", "own clock", 0.05, 0.2 * _MS)
 CPU_PRODUCTS = Agreement("Device time (CPU)", "trace", "own clock", 0.05, 0.2 * _MS)
 """The clock includes the dispatch of the recorded operators, some 10 µs each."""
 DEVICE_TIME = Agreement("Device time", "CUDA events", "trace's kernels", 0.10, 0.2 * _MS)
-"""The events also enclose the launch of the first kernel, about 0.01 ms, and events that wait for the host."""
+"""The time between the events also includes the launch of the first kernel, about 0.01 ms, and idle time in which the
+device waits for the host."""
 COPIES = Agreement("Copies", "trace", "known", 0.01, 1e4, bytes_text)
 """torch itself copies a few hundred bytes, such as seeds."""
 ALLOCATOR = Agreement("Allocator", "monitor", "torch", 0.01, 1e4, bytes_text)
@@ -88,11 +92,13 @@ PLAUSIBLE = {
     "memory_used": (1e6, 1e13),
     "memory_total": (1e8, 1e13),
 }
-"""Lowest and highest plausible readings. No board draws 3 kW (a GB300: 1.4 kW); GPUs switch off at 90 to 105 °C."""
+"""Lowest and highest plausible readings, in the units of schema/signals.py. No board draws 3 kW (a GB300: 1.4 kW); GPUs
+switch off at 90 to 105 °C."""
 MOVING = ("gpu_utilisation", "power", "memory_used", "sm_clock")
-"""Counters. At least one of them rises under load."""
+"""Counters of which at least one must rise under load."""
 MEMORY_SHARE = 0.05
-"""Allowed difference in memory size. The driver reserves some memory that torch sees, about 2 % on an H100."""
+"""Allowed difference between the memory sizes of the driver and of torch, as a share of the latter. The driver reserves
+some memory that torch sees, about 2 % on an H100."""
 
 
 def counters(
@@ -145,13 +151,14 @@ def reading_text(signal: str, value: float) -> str:
 
 
 LINK_SHARE = 0.5
-"""A healthy link reaches four fifths of its payload rate (knowledge/gpus.py: USABLE_LINK_SHARE); half is too little."""
+"""Copies must reach at least this share of the link's payload rate. A healthy link reaches four fifths
+(knowledge/gpus.py: USABLE_LINK_SHARE)."""
 
 
 def link(generation: float | None, width: float | None, bytes_per_s: float | None, because: str = "") -> Row:
-    """Returns the row of the doctor's table about the PCIe link under load: its generation and its width in lanes, None
-    if not read. `bytes_per_s` is the measured rate of copies of pinned memory; `because` says why the driver gives no
-    link."""
+    """Returns the row of the doctor's table about the PCIe link under load: its generation and its width in lanes; None
+    if they were not read. `bytes_per_s` is the measured rate of copies of pinned memory; `because` says why the driver
+    gives no link."""
     name = "GPU link"
     lane = lane_rates().get(int(generation)) if generation else None
     if lane is None or not width:
@@ -218,8 +225,8 @@ DEFECTS = ("kernels_lost", "launches_lost", "events_lost", "truncated", "calls_n
 
 
 def profiler_defects(trace: RecordedTrace | None, cuda: str, too_old_for: str = "") -> Row:
-    """Returns the row of the doctor's table about defects of the profiler: known ones of the CUDA version `cuda`, and
-    those in the recorded trace.
+    """Returns the row of the doctor's table about defects of the profiler: known defects of the CUDA version `cuda`,
+    and defects of the recorded trace.
 
     `too_old_for` is the first release of torch that is made for this GPU, if an older one is installed."""
     name = "Profiler defects"
@@ -250,10 +257,11 @@ SMALL_OVERHEAD = OVERHEAD_SHARE / 2
 
 
 def overhead(rounds: Sequence[Sequence[float]]) -> Row:
-    """Returns the row of the monitor's overhead. A round is two blocks of steps without the monitor, then one with it.
-    `rounds` has the step time of each block in ns. A block with the monitor is compared with the mean of the block
-    before it and the block after it; in the last round, with the block before it. The noise is the median difference of
-    the two blocks without the monitor."""
+    """Returns the row of the monitor's overhead. A round has two blocks of steps without the monitor, then one block
+    with the monitor. `rounds` has for each round the step times of its three blocks in ns. A block with the monitor is
+    compared with the mean of the blocks directly before and after it. The last round has no block after it; there, the
+    second block of the round is used instead. The noise is the median difference of the two blocks without the
+    monitor."""
     name = "Overhead"
     if not rounds:
         return Row(name, UNKNOWN, "not measured")

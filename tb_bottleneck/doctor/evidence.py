@@ -35,7 +35,7 @@ Pair = tuple[Sequence[float], Sequence[float]]
 
 @dataclass(frozen=True)
 class Evidence:
-    """All files that one training wrote. Attributes are empty or None for files that it did not write."""
+    """All files that one training wrote. Attributes are empty or None for files that the training did not write."""
 
     measured: dict[str, Any] = field(default_factory=dict)
     telemetry: Telemetry = field(default_factory=Telemetry)
@@ -55,7 +55,8 @@ class Evidence:
 
     def by_step(self, column: str, name: str) -> Pair:
         """Returns two lists with a value per step: `column` of the monitor, and the training's own figures `name`.
-        Leaves out steps without a value, and step 0, because the training does not know when step 0 begins."""
+        Steps without a value are left out. Step 0 is left out, too, because the training does not know when step 0
+        begins."""
         rows, own = self.telemetry.steps, self.own(name)
         numbers, values = rows.column("number").mean.astype(int), rows.column(column).mean
         known = [
@@ -90,7 +91,7 @@ class Evidence:
 
     def device_times(self) -> Pair:
         """Two lists with at most one value, the median time of a recorded step on the device in ns: measured by CUDA
-        events, and in the trace."""
+        events, and in the trace (from the start of its first operation to the end of its last one)."""
         rows = self.telemetry.steps
         events = rows.column("device_busy").mean[rows.column("profiled").mean == 1]
         events = events[~np.isnan(events)]
@@ -116,8 +117,8 @@ class Evidence:
         return recorded.tolist(), [float(self.measured.get("batch_bytes", 0))] * len(recorded)
 
     def snapshot_peaks(self) -> Pair:
-        """Two lists with the peak of allocated bytes: in the snapshot, and measured by torch. Both empty without a
-        snapshot."""
+        """Two lists with the peak of allocated bytes: in the snapshot, and measured by torch. Both lists are empty
+        without a snapshot."""
         known = self.snapshot is not None and self.snapshot.HasField("memory")
         peak = [self.snapshot.memory.allocated_bytes] if known and self.snapshot is not None else []
         return peak, [float(self.measured.get("allocated_peak", 0))] if peak else []
@@ -186,7 +187,7 @@ def read_evidence(folder: Path) -> Evidence:
 
 
 def recordings_in(folder: Path) -> int:
-    """Returns the number of files in the training's logdir that TensorBoard must list."""
+    """Returns the number of files in the training's logdir that TensorBoard must list as recordings."""
     endings = ("*tfevents*", "*.pt.trace.json.gz", "*.pickle")
     return sum(1 for ending in endings for _ in (folder / LOGDIR).rglob(ending))
 

@@ -1,5 +1,5 @@
-"""Runs all checks: the training under the monitor, the overhead, and TensorBoard. Each runs in a process with a
-deadline."""
+"""Runs all checks: the training under the monitor, the overhead, and TensorBoard. The training, the overhead and
+TensorBoard each run in a process with a deadline."""
 
 import contextlib
 import platform
@@ -29,7 +29,7 @@ BY_STEP = {
     checks.WAITS: ("loader_wait", "waits"),
     checks.CPU_TIME: ("thread_cpu", "threads"),
 }
-"""The monitor's column, and the figures of training.py, of each comparison by step."""
+"""Maps each comparison by step to the column of the monitor and the name of the figures of training.py."""
 NO_TORCH, NO_GPU = "needs torch, which is not installed for this Python", "torch uses no GPU here"
 GPU_CHECKS = ("Device time", "Copies", "Allocator", "GPU counters", "GPU link", "Memory snapshot")
 TORCH_CHECKS = (
@@ -66,8 +66,8 @@ def examine(seconds: float = SECONDS, progress: Progress = lambda _text: None, s
 
 
 def _rows(group: str, rows: Iterator[Row]) -> list[Row]:
-    """Returns the rows of one group of checks. An error of a check ends only its group. Its message may contain paths,
-    so only its type is shown."""
+    """Returns the rows of one group of checks. An error of a check ends only its group. Only the type of the error is
+    shown, because its message may contain paths."""
     found: list[Row] = []
     try:
         found.extend(rows)

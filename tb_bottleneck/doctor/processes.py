@@ -1,4 +1,4 @@
-"""Child processes of the doctor: they end within a deadline, and with the doctor."""
+"""Child processes of the doctor. They end after a deadline, or when the doctor ends."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from typing import IO
 
 PACKAGE_ROOT = Path(__file__).parents[2]
 END_S = 3.0
-"""Seconds between SIGTERM and SIGKILL. In this time, a process can end by itself."""
+"""Seconds between SIGTERM and SIGKILL, in which a process can end by itself."""
 TOO_LATE = "did not end within"
 _JOB = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 """Variables of a job in which the doctor may run. They are removed, because the doctor's training has one rank."""

@@ -21,7 +21,8 @@ WAIT_S = 0.01
 STEPS = 50
 """Number of steps. After 30 steps, the monitor traces at most 8 steps (monitor/capture/trace_capture.py)."""
 IDLE_S, LOAD_S = 3.0, 8.0
-"""On a GPU, seconds without and with work. The driver's counters are read once per second, some every five seconds."""
+"""On a GPU, seconds without work at the start, and seconds with work. The driver's counters are read once per second,
+some every five seconds."""
 ROUNDS, BLOCK_S, WARM_UP_S, MONITOR_WARM_UP_S = 5, 0.4, 0.05, 1.2
 """Number of rounds; seconds of a block; seconds of warm-up before a block without and with the monitor. In its first
 second, a monitor opens files, collects facts and writes its first packet, which happens once per training."""
@@ -113,7 +114,7 @@ def signals(torch: Any, device: Any, folder: Path) -> None:
 def overhead(torch: Any, device: Any, folder: Path) -> None:
     """Trains in rounds of three blocks of steps: without, without and with the monitor. No traces are recorded.
 
-    The figure of a block is the lower quartile of its step times, which other load affects least
+    The figure of a block is the lower quartile of its step times, because other load on the machine affects it least
     (tests/bench/overhead.py)."""
     from tb_bottleneck.monitor.monitor import Monitor
 
@@ -129,8 +130,8 @@ def overhead(torch: Any, device: Any, folder: Path) -> None:
 
 def _block(torch: Any, each: Iterator[int], warm_up_s: float) -> float:
     """Runs a block of steps of `each` for BLOCK_S seconds after a warm-up of `warm_up_s` seconds. Returns the lower
-    quartile of the step times in ns, without the warm-up. Waits for the device after each step, as a training does that
-    reads its loss."""
+    quartile of the step times in ns, without the warm-up. Waits for the device after each step, like a training that
+    reads its loss in each step."""
     synchronize = torch.cuda.synchronize if torch.cuda.is_initialized() else lambda: None
     times: list[int] = []
     counted_from = time.monotonic() + warm_up_s
@@ -176,12 +177,12 @@ def _write(folder: Path, measured: Mapping[str, Any]) -> None:
 
 
 def main(name: str, folder: Path) -> int:
-    """Runs the training `name`, and returns the exit status. After an error, only its type is written, because a
-    message may contain paths."""
+    """Runs the training `name`, and returns the exit status. After an error, writes only the type of the error to
+    FAILURE, because its message may contain paths."""
     try:
         import torch
 
-        torch.set_num_threads(1)  # so that thread time is the time of the step, and cores remain for the monitor
+        torch.set_num_threads(1)  # so that the thread's CPU time is that of the step, and cores remain for the monitor
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         if device.type == "cuda":
             torch.zeros(1, device=device)  # initialises it, before the monitor looks for its GPU

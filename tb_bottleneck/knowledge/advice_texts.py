@@ -20,7 +20,7 @@ class EvidenceLine(Record, frozen=True):
     """A line of evidence: the `measure`, its `label`, and `compared_with`, a text about the reference for the measure.
 
     An optional line is left out if its measure is missing. `compared_with_context` replaces `compared_with` if the
-    training process recorded the measure as a fact; empty if the reference is the same."""
+    training process recorded the measure as a fact; it is empty if the reference stays the same."""
 
     measure: str
     label: str
@@ -39,7 +39,7 @@ class CauseAdvice(Record, frozen=True):
     confirm: str
     evidence: tuple[EvidenceLine, ...]
     headline: Template | None  # replaces the headline of the regime; may use the evidence, as $measure
-    action: str = ""  # the change in a few words; empty if the title of its scenario says it, or if there is none
+    action: str = ""  # the change in a few words; empty for the title of the scenario, or if there is no change
 
 
 class RegimeAdvice(Record, frozen=True):
@@ -147,7 +147,7 @@ def trial_of(cause: str, code: str) -> str:
     """
     trials = load("trials.toml")
     if cause in trials["edit"]["causes"]:
-        return f"{EDIT} --cause {cause}"  # the ledger then has what the finding expected
+        return f"{EDIT} --cause {cause}"  # with --cause, the ledger contains the gain that the finding predicted
     change = str(trials["change"].get(cause, ""))
     if "bf16" in change.split() and "torch.float16" in code:
         return ""

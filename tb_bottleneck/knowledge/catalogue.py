@@ -93,7 +93,7 @@ def activity_patterns(on: str, trains: bool = True) -> tuple[NamePattern, ...]:
     """Returns the patterns for the activity of events on the host. `on` is annotation, python, operator or overhead.
 
     If `trains` is False, the patterns for evaluation and similar events are left out: such events interrupt a training,
-    but in a recording without training they are the work itself.
+    but they are the work itself in a recording without training.
     """
     entries = load("host_activities.toml")["activity"]
     entries = [entry for entry in entries if entry["on"] == on and (trains or not entry.get("amid_training"))]
@@ -142,8 +142,9 @@ UNITS = ("tensor", "vector", "unknown")
 DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8")
 
 # CUTLASS names the widest load, in elements, that shapes and pointers allow: 8 half-precision or 4 single-precision
-# elements are the 16 bytes that tensor cores need. With 1 and 2 the fast kernels cannot be used: on an H100 a sequence
-# of 5185 runs cutlass_75_tensorop_bf16_s1688gemm_..._align1, 42 % of that recording's kernel time.
+# elements are the 16 bytes that tensor cores need. With 1 and 2 elements, the fast kernels cannot be used. For example,
+# a recording on an H100 with a sequence length of 5185 uses cutlass_75_tensorop_bf16_s1688gemm_..._align1 for 42 % of
+# its kernel time.
 _NARROW_LOAD = re.compile(r"tensorop.*_align[12](?!\d)")
 
 
@@ -195,7 +196,7 @@ def kind_of_description(description: str) -> str | None:
 
 @cache
 def group_annotations() -> tuple[tuple[str, frozenset[str], str], ...]:
-    """Returns triples (prefix, operations, kind). If an annotation's name has this prefix, collectives in it that do
-    one of these operations belong to a process group of this kind."""
+    """Returns triples (prefix, operations, kind). If the name of an annotation has the prefix, collectives inside the
+    annotation that do one of the operations belong to a process group of the kind."""
     entries = load("process_groups.toml")["annotation"]
     return tuple((entry["prefix"], frozenset(entry["operations"]), entry["serves"]) for entry in entries)

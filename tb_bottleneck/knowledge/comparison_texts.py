@@ -18,7 +18,7 @@ def fact_titles() -> Mapping[str, str]:
 @cache
 def shortfall_text(cause: str) -> Template | None:
     """Returns the template of the evidence for `cause`, a cause of the shortfall: the difference between the measured
-    and the expected time of run B. None if the cause has no text of its own."""
+    and the expected time of run B. Returns None if the cause has no text of its own."""
     text = _texts()["shortfall"].get(cause)
     return None if text is None else Template(text)
 
@@ -44,7 +44,7 @@ def sweep_titles() -> Mapping[str, str]:
 
 @cache
 def dependent_facts(swept: str) -> frozenset[str]:
-    """Returns the keys of the facts that differ as a consequence if the setting with the title `swept` differs."""
+    """Returns the keys of the facts that may differ only because the setting with the title `swept` differs."""
     texts = _texts()
     return frozenset(
         fact for key, title in texts["sweep"].items() if title == swept for fact in texts["dependent"].get(key, ())

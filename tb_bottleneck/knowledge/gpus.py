@@ -114,9 +114,9 @@ class Entry:
 def gpu_named(name: str) -> Gpu | None:
     """Returns the GPU with this name, or None if the name is unknown.
 
-    Slices, laptop versions and virtual versions of known GPUs are unknown. A pattern has to match the complete name. A
-    test ensures that no name has two entries, so the order of entries does not matter. The examples of entries are
-    compared first, because compiling all patterns takes longer than reading a small recording.
+    Slices, laptop versions and virtual versions of known GPUs count as unknown. A pattern has to match the complete
+    name. A test ensures that no name has two entries, so the order of entries does not matter. The examples of entries
+    are compared first, because compiling all patterns takes longer than reading a small recording.
     """
     plain = name.strip().removesuffix(SIMULATED_SUFFIX)
     for raw in load("gpus.toml")["gpu"]:

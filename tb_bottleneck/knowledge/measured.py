@@ -12,15 +12,16 @@ import numpy as np
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.knowledge.catalogue import load
 
-# The 95 % quantile of Student's t by degrees of freedom; from many on that of the normal distribution.
+# The 95 % quantile of Student's t distribution by degrees of freedom. For more degrees of freedom, MANY is used, the
+# quantile of the normal distribution.
 T_QUANTILES = {
     2: 2.920, 3: 2.353, 4: 2.132, 5: 2.015, 6: 1.943, 7: 1.895, 8: 1.860, 9: 1.833, 10: 1.812, 11: 1.796, 12: 1.782,
     13: 1.771, 14: 1.761, 15: 1.753,
 }  # fmt: skip
 MANY = 1.645
 MOST_OF_MEASURED = 2.0
-"""Largest gain that is stated, as a multiple of the highest measured gain. A choice, because the interval of a large
-share has no plausible end."""
+"""Largest gain that is stated, as a multiple of the highest measured gain. Chosen, because the interval for a large
+share of the time has no plausible end."""
 
 
 class MeasuredGain(Record, frozen=True):
@@ -37,11 +38,11 @@ class MeasuredGain(Record, frozen=True):
 def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
     """Returns the gain of fixing `cause`, which takes the fraction `share` of the time, between 0 and 1 (exclusive).
 
-    Returns None if no change for this cause was measured, or if `share` is out of range. These gains cannot be
-    simulated; they follow from measured gains. A fix that removes the share s of the time gains
+    Returns None if no change for this cause was measured, or if `share` is out of range. The gain is not simulated, but
+    follows from measured gains of the same kind of change. A fix that removes the share s of the time gains
 
-        1 / (1 - s)             if nothing else changes
-        (1 / (1 - s)) ** k      in reality: other work gets faster, too (k > 1), or a part of the cost stays (k < 1)
+        1 / (1 - s)             if nothing else changes (1 / (1 - s)) ** k      in reality: other work gets faster, too
+        (k > 1), or a part of the cost stays (k < 1)
 
     ln k of the measured changes is assumed to be normally distributed. `low` and `high` are the bounds of the 90 %
     prediction interval of one more change (Student's t; Montgomery and Runger, Applied Statistics and Probability for
@@ -69,12 +70,13 @@ def _measured() -> dict[str, tuple[tuple[float, float], ...]]:
 
 
 class PythonCosts(Record, frozen=True):
-    """How much the profiler slows one `version` of Python, for example 3.11, if it records Python stacks.
+    """How much the profiler slows down one `version` of Python, for example 3.11, if the profiler records Python
+    stacks.
 
     `slowdown` has the lowest, the usual and the highest value of (time of bytecode with the profiler / without it). The
     costs per call are in ns. `bootstrap_lines` has the lowest and the highest line number that the frame
-    `threading.py(LINE): _bootstrap` has in this version: they show the version of a recording that does not state its
-    version.
+    `threading.py(LINE): _bootstrap` has in this version: these numbers show the Python version of a recording that does
+    not state it.
     """
 
     version: str

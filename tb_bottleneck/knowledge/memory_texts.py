@@ -59,7 +59,7 @@ def memory_advice(cause: str) -> MemoryAdvice:
 
 def code_in_fp32(cause: str, evidence: Iterable[str]) -> str:
     """Returns an additional line of code if `evidence` of the finding `cause` shows that matrix multiplications or
-    parameters are in fp32; otherwise empty."""
+    parameters are in fp32; otherwise an empty text. The line begins with a line break."""
     entry = load("memory.toml")["in_fp32"]
     shown = cause in entry["causes"] and not set(evidence).isdisjoint(entry["evidence"])
     return "\n" + str(entry["code"]).strip() if shown else ""
@@ -71,7 +71,8 @@ _IN_NAME = re.compile(r"\b(\d{1,3}) ?GB\b")
 
 
 def device_memory(name: str) -> int | None:
-    """Returns the memory size in bytes of the device `name` in gpus.toml; None if the size is not known."""
+    """Returns the memory size in bytes of the device `name`, from the size that the name states ("80 GB"), otherwise
+    from memory.toml; None if the size is not known."""
     stated = _IN_NAME.search(name)
     if stated is not None:
         return round(int(stated[1]) * _REPORTED_SHARE * (1 << 30))

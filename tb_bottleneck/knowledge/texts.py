@@ -39,7 +39,7 @@ _STARTS_WORKERS = "num_workers="
 
 
 def guarded(lines: Sequence[str]) -> list[str]:
-    """Returns `lines` of code, in which a guard for the main process comes before the first line that starts workers.
+    """Returns `lines` of code, with a guard for the main process inserted before the first line that starts workers.
 
     This line and all lines after it are indented below the guard. On Windows, worker processes import the program when
     they start. Without a line that starts workers, `lines` are not changed.

@@ -1,5 +1,5 @@
-"""The ledger: for each fix, the gain that was predicted, and the gain that was measured by a trial or by the run with
-the fix.
+"""The ledger: for each fix, the gain that was predicted, and the gain that was measured, either by a trial or by
+comparing the run with the fix.
 
 A gain is the factor step time before / step time after, with an interval.
 """
@@ -19,7 +19,7 @@ from tb_bottleneck.schema.review_pb2 import Gain, Ledger, LedgerCause, LedgerRow
 
 MAX_FIXES = 50  # the latest ones
 ENOUGH = 8
-"""With fewer measured fixes of a cause, nothing can be said about the accuracy of its next prediction."""
+"""Smallest number of measured fixes of a cause that shows how accurate its next prediction will be."""
 _ORDER = ("miss", "as_predicted", "unknown")
 
 
@@ -30,7 +30,7 @@ class Fix:
 
     `subject` is the run or recording that has the findings, `fixed_in` the run or recording that fixes them. `causes`
     are the causes of the fixed findings. The cause "" stands for all findings of `subject`. `causes` is an empty tuple
-    for a trial of a change that no finding suggested. `writer` is the reviewer, as they named themselves.
+    for a trial of a change that no finding suggested. `writer` is the name that the reviewer stated.
     """
 
     subject: str
@@ -53,7 +53,8 @@ def fixes_of(notes: Sequence[Note]) -> list[Fix]:
             trials.append(found)
         if note.action not in STATE_OF:
             continue
-        # A note about the run as a whole replaces those about its findings; the latest one goes to the end.
+        # A note about the run as a whole replaces the notes about its findings. The new note goes to the end of
+        # `latest`.
         replaced = [key for key in latest if key[0] == note.subject and note.cause in ("", key[1])]
         for key in replaced:
             del latest[key]
@@ -177,7 +178,7 @@ def _measured(before: pb.Report, after: pb.Report) -> Gain | str:
     """Returns the measured gain, or a sentence with the reason why the runs cannot be compared.
 
     The gain is the ratio of the mean step times of the whole runs if these are known from telemetry. The mean is used
-    because a fix of something rare changes the mean, but not the typical step. Otherwise the gain is the ratio of the
+    because a fix of a rare problem changes the mean, but not the typical step. Otherwise the gain is the ratio of the
     typical step times, and their noise gives the interval.
     """
     runs = before.unprofiled.run_step_ns, after.unprofiled.run_step_ns

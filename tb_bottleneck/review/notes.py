@@ -1,6 +1,6 @@
 """The notes of reviewers, each stored as one line of JSON, and the review of each recording: the merged notes about it.
 
-Lines are untrusted: others wrote them. The latest note that sets a state counts; all comments are kept.
+Lines are untrusted, because other people wrote them. The latest note that sets a state counts; all comments are kept.
 """
 
 import json
@@ -46,7 +46,7 @@ class Note:
     fix or with the tried change; it is empty for other actions.
     """
 
-    id: str  # random; two notes never have the same one
+    id: str  # random; two notes never have the same id
     time_ns: int  # since 1970
     writer: str  # as the reviewer stated it
     action: Action
@@ -111,7 +111,7 @@ def _text(values: Mapping[str, Any], name: str, required: bool = False) -> str:
     return value
 
 
-SHOWN_COMMENTS = 10  # the latest ones of a recording, and of each finding; the list of recordings contains them
+SHOWN_COMMENTS = 10  # latest comments of a recording, and of each finding, in the list of recordings
 
 
 def names_of(recording: RecordingFile) -> tuple[str, str]:
@@ -179,7 +179,8 @@ def together(reviews: Iterable[pb.Review]) -> pb.Review:
 
 
 def _was_set(state: pb.ReviewState) -> bool:
-    """Returns True if a reviewer set `state`, an owner or a trial, or wrote a comment."""
+    """Returns True if `state` is more than the default: a reviewer set the state or an owner, or wrote a comment, or
+    there is a trial."""
     return bool(state.state != "open" or state.by or state.owner or state.comments or state.trial)
 
 

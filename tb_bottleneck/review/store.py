@@ -1,8 +1,9 @@
 """The notes of a logdir on disk: LOGDIR/.tb_bottleneck_review/TIME-ID.jsonl, one append-only file per writing process.
 
 Two processes never write to the same file: on network file systems, appends from two machines overwrite each other, and
-locks may not work. The file is named by a random id, so this also holds for two people who state the same name, and for
-one person on two machines. Each line is written by one call of write(). A reader merges all files.
+locks may not work. The name of the file contains a random id. Therefore, two people who state the same name, or one
+person on two machines, also write to different files. Each line is written by one call of write(). A reader merges all
+files.
 """
 
 import os
@@ -24,8 +25,8 @@ MAX_FILE_BYTES = 4 << 20  # more than 10,000 notes of one process
 MAX_TOTAL_BYTES = 16 << 20
 MAX_BROKEN = 100  # lines of one file that are not notes; the rest of the file is not read
 MAX_SKEW_NS = 24 * 3600 * 10**9
-"""A new note gets a later time than the notes that its writer could read, even if the writers' clocks differ by up to
-this time in ns."""
+"""Largest difference between the clocks of writers, in ns, that is corrected: up to it, a new note gets a later time
+than all notes that its writer could read."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class NoteWriter:
 
     def _created(self) -> int:
         """Creates the directory, if needed, and the new file, and returns the file's descriptor. Other users may read
-        the file. Those who may write to the logdir may also write to the directory. Raises OSError."""
+        the file. Users who may write to the logdir may also write to the directory. Raises OSError."""
         try:
             self._directory.mkdir()
         except FileExistsError:
@@ -120,8 +121,8 @@ def read_notes(logdir: str) -> Notes:
 
 def _notes_in(content: bytes) -> list[Note | None]:
     """Returns the notes in the bytes of a file, and None for each line that is not a note. The text after the last line
-    break is an unfinished line and is left out. After more than MAX_BROKEN such lines, the rest of the file is not
-    read."""
+    break is an unfinished line and is left out. After more than MAX_BROKEN lines that are not notes, the rest of the
+    file is not read."""
     found: list[Note | None] = []
     broken = 0
     for line in content.split(b"\n")[:-1]:

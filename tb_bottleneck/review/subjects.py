@@ -109,8 +109,8 @@ def _relative(path: str, logdir: str) -> str:
 
 
 def _hint(name: str, names: Iterable[str]) -> str:
-    """Returns the end of a message about the unknown `name`: the similar ones of `names`, or else those that contain
-    it, or else the first ones."""
+    """Returns the end of a message about the unknown `name`: the names in `names` that are similar to it; if there are
+    none, the names that contain it; otherwise, the first names."""
     known = list(names)
     containing = [each for each in known if name.strip("/…").lower() in each.lower()]
     found = get_close_matches(name, known, _MAX_NAMES) or sorted(containing) or sorted(known)

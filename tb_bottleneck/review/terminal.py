@@ -1,5 +1,5 @@
 """Formats the review of a logdir for a terminal, and its ledger as CSV. Names of files are untrusted. The texts of
-notes have no control characters, since they were cleaned when they were read."""
+notes contain no control characters, because they were cleaned when they were read."""
 
 import re
 import textwrap
