@@ -156,7 +156,7 @@ def tensorboard_rows(folder: Path, seconds: float) -> Iterator[Row]:
 
 def versions(measured: Mapping[str, object]) -> dict[str, str]:
     """Returns a dict from packages, Python, the system and the driver to their versions, and with the name of the
-    device. It contains no names of hosts or users, and no paths."""
+    device. The dict contains no names of hosts or users, and no paths."""
     found = {"tb_bottleneck": f"{__version__} ({_reader()} reader)"}
     found |= {"Python": platform.python_version(), platform.system(): platform.release()}
     for package in _PACKAGES:

@@ -14,7 +14,8 @@ END_S = 3.0
 """Seconds between SIGTERM and SIGKILL, in which a process can end by itself."""
 TOO_LATE = "did not end within"
 _JOB = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-"""Variables of a job in which the doctor may run. They are removed, because the doctor's training has one rank."""
+"""Environment variables of a job in which the doctor may run. They are removed for child processes, because the
+doctor's training has one rank."""
 
 
 @contextlib.contextmanager

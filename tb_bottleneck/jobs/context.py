@@ -1,4 +1,5 @@
-"""A job with all data that its analysis derives: pairs, clocks, wire times, graph, and the unmodified replay."""
+"""A job with all data that its analysis derives: pairs, clocks, wire times (times of transfers), graph, and the replay
+without changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

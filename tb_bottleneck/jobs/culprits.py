@@ -86,8 +86,8 @@ def _estimates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
 
 def _step_error(context: JobContext, candidates: Sequence[Candidate]) -> float:
     """Returns the standard error of the mean step time / the mean step time, in the replay with the fixes of all
-    `candidates`. Returns 0 with fewer than three steps, or if the table of own times has blocks of communications
-    instead of steps."""
+    `candidates`. Returns 0 with fewer than three steps, or if the table of own times (time without waiting) has blocks
+    of communications instead of steps."""
     points, table = context.graph.points, context.own
     time = fixed(context, candidates).result(context).node[: len(points)]
     ends = np.full(table.own.shape[1], -np.inf)
@@ -99,8 +99,8 @@ def _step_error(context: JobContext, candidates: Sequence[Candidate]) -> float:
 
 
 def _dispatch_without_profiler(context: JobContext) -> Floats:
-    """Returns the smallest plausible factors by which own times change without the profiler, of shape (ranks, steps,
-    kinds).
+    """Returns the smallest plausible factors by which own times (time without waiting) change without the profiler, of
+    shape (ranks, steps, kinds).
 
     Only dispatching gets faster, by the factor MAX_HOST_SLOWDOWN. The share of dispatching in the host time of a rank
     is (time of the regime `launch` in its account / its host time); the account is the time per regime.

@@ -25,8 +25,8 @@ MIN_TENSOR_CALLS = 16
 # Largest number of ranks of a tensor-parallel group. Tensor parallelism stays within a node, which has at most this
 # many devices (NVLink domains of HGX machines).
 MAX_TENSOR_RANKS = 16
-# Smallest number of messages per step and direction between two stages of a pipeline. Stages exchange an activation and
-# a gradient per microbatch; ranks with fewer messages are not connected as stages.
+# Smallest number of messages per step, sent and received, between a rank and another stage of its pipeline. Stages
+# exchange an activation and a gradient per microbatch; ranks with fewer messages are not connected as stages.
 MIN_MESSAGES = 2
 OVERLAPPED_KINDS = ("data", "sharded", "unknown")
 """Kinds of groups whose collectives can run in parallel with the work that follows. In groups of other kinds, the work

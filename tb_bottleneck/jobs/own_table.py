@@ -17,10 +17,10 @@ from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Floats, Ints
 
 # With fewer than MIN_STEPS steps, the table has BLOCKS blocks of communications instead of steps, if each rank starts
-# at least MIN_STARTS communications.
+# at least MIN_STARTS communications. To name a rank, 5 steps or 20 collectives are needed.
 MIN_STEPS, MIN_STARTS, BLOCKS = 4, 20, 8
 _ALIKE = np.isin(np.arange(len(Own)), (Own.INPUT, Own.HOST, Own.INTERRUPTION, Own.OTHER))
-"""Mask of the kinds of own time that do not depend on the layers of a stage."""
+"""Mask of the kinds of own time (time without waiting) that do not depend on the layers of a stage."""
 
 MIN_SLOWER_KERNELS = 0.05
 """A device is slow if the same kernels take longer by this share, which exceeds the spread of boards (about 2 %)."""
@@ -33,12 +33,12 @@ and the slowdown of each kernel is at least MIN_ALIKE times their median slowdow
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
-    """The own time `own` of all recorded ranks in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not
-    record.
+    """The own time `own` (time without waiting for other ranks) of all recorded ranks in ns, of shape (ranks, steps,
+    kinds); NaN in steps that a rank did not record.
 
-    `usual` has the same shape. It is the lower median of the own times of the ranks of the same stage (of two values,
-    the lower one). `step` has for each point of RankPoints the index of its step on the second axis. `by_step` is False
-    if the second axis has blocks of communications instead of steps.
+    `usual` has the same shape. The usual own time is the lower median (of two values, the lower one) over the ranks of
+    the same stage. For the only rank of a stage, see _usual. `step` has for each point of RankPoints the index of its
+    step on the second axis. `by_step` is False if the second axis has blocks of communications instead of steps.
     """
 
     own: Floats
@@ -48,7 +48,8 @@ class OwnTable:
 
     @cached_property
     def excess(self) -> Floats:
-        """Own time minus the usual own time of the peers in ns, of shape (ranks, steps, kinds)."""
+        """Own time minus the usual own time (time without waiting) of the peers in ns, of shape (ranks, steps,
+        kinds)."""
         return self.own - self.usual
 
     @cached_property
@@ -67,13 +68,13 @@ class OwnTable:
 
     @cached_property
     def total(self) -> Floats:
-        """Sum of the own time of all kinds in ns, of shape (ranks, steps)."""
+        """Sum of the own time (time without waiting) of all kinds in ns, of shape (ranks, steps)."""
         return np.asarray(self.own.sum(axis=2), np.float64)
 
 
 def own_table_of(job: JobTable, points: RankPoints, grid: Grid) -> OwnTable:
-    """Returns the table of own times by rank, step and kind. Steps are in order of their number, or of their position
-    if they are not numbered.
+    """Returns the table of own times (time without waiting) by rank, step and kind. Steps are in order of their number,
+    or of their position if they are not numbered.
 
     Fewer than MIN_STEPS steps do not show whether a rank is slow regularly. Then, each rank is divided into BLOCKS
     blocks with equal numbers of communications, which replace the steps. All ranks of a stage issue the same
@@ -111,7 +112,8 @@ def _by_block(points: RankPoints, job: JobTable, grid: Grid, starts: Ints) -> Ow
 
 
 def _usual(own: Floats, job: JobTable, grid: Grid) -> Floats:
-    """Returns the usual own time of the peers of each rank, with the shape and unit of `own` (see OwnTable)."""
+    """Returns the usual own time (time without waiting) of the peers of each rank, with the shape and unit of `own`
+    (see OwnTable). The only rank of a stage is compared with all ranks, as the module docstring describes."""
     usual = np.empty_like(own)
     anywhere = lower_median(own)
     for stage in range(grid.stages):

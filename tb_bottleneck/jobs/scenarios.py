@@ -1,4 +1,5 @@
-"""Changes of a job that the replay simulates. Each change returns new own times, wire times and tails."""
+"""Changes of a job that the replay simulates. Each change returns new own times (time without waiting), wire times
+(time of the transfer) and tails (own time of a rank after its last point)."""
 
 from dataclasses import dataclass, replace
 
@@ -47,8 +48,8 @@ def unchanged(context: JobContext) -> Changed:
 
 
 def scaled(changed: Changed, context: JobContext, factor: Floats) -> Changed:
-    """Returns the job with own times multiplied by `factor`, of shape (ranks, steps, kinds). NaN changes nothing. The
-    tail of a rank changes in proportion to its own time in its last recorded step."""
+    """Returns the job with own times (time without waiting) multiplied by `factor`, of shape (ranks, steps, kinds). NaN
+    changes nothing. The tail of a rank changes in proportion to its own time in its last recorded step."""
     points, table = context.graph.points, context.own
     own = changed.own * np.nan_to_num(factor[points.rank, table.step], nan=1.0)
     last = np.array([np.flatnonzero(~np.isnan(row))[-1] for row in table.total])
@@ -65,7 +66,8 @@ def kinds_mask(kinds: tuple[Own, ...]) -> Bools:
 def like_peers(
     changed: Changed, context: JobContext, ranks: Ints, kinds: Bools, target: Floats | None = None
 ) -> Changed:
-    """Returns the job in which the own time of `ranks` in each step is at most the usual own time of their peers.
+    """Returns the job in which the own time (time without waiting) of `ranks` in each step is at most the usual own
+    time of their peers.
 
     `ranks` are positions among the recorded ranks. `kinds` is a mask of the kinds of own time that change, of shape
     (len(ranks) or 1, kinds). `target` is used instead of the usual own time: times in ns, of shape (all recorded ranks,
@@ -216,7 +218,8 @@ def microbatch_classes(context: JobContext) -> Ints:
 
 
 def wires_at_most(changed: Changed, rows: Ints, wire: Floats) -> Changed:
-    """Returns the job in which the wire time of each of `rows` is at most the value of `wire` (ns) for this row.
+    """Returns the job in which the wire time (time of the transfer) of each of `rows` is at most the value of `wire`
+    (ns) for this row.
 
     `rows` and `wire` have the same length.
     """

@@ -28,8 +28,8 @@ class Slowdown:
     """The slowdown of a job by one rank, one stage, or one kind of work or communication.
 
     `of` is "rank", "stage" or "operation". `name` is the number of the rank or stage, the name of the communication, or
-    the name of the kind of own time. `factor` is (length of the job if only this rank, stage or operation takes as long
-    as recorded / length of the job if everything takes as long as usual).
+    the name of the kind of own time (time without waiting). `factor` is (length of the job if only this rank, stage or
+    operation takes as long as recorded / length of the job if everything takes as long as usual).
     """
 
     of: str
@@ -57,8 +57,9 @@ def slowdowns_of(context: JobContext) -> list[Slowdown]:
 def _variants(context: JobContext, none: Bools, wire: Floats) -> Iterator[tuple[str, str, Bools, Floats]]:
     """Yields the variants of the job to simulate, as (`of`, `name`, mask, wire times).
 
-    `of` and `name` are those of Slowdown. The mask of shape (ranks, steps, kinds) selects the own times that stay as
-    recorded; `none` is such a mask that selects none. The wire times (ns) are per row; `wire` are the usual ones.
+    `of` and `name` are those of Slowdown. The mask of shape (ranks, steps, kinds) selects the own times (time without
+    waiting) that stay as recorded; `none` is such a mask that selects none. The wire times (ns) are per row; `wire` are
+    the usual ones.
     """
     excess = np.nansum(context.own.excess, axis=(1, 2))
     ranks = np.arange(len(excess))[:, None, None]
@@ -75,8 +76,8 @@ def _variants(context: JobContext, none: Bools, wire: Floats) -> Iterator[tuple[
 
 
 def _length(context: JobContext, factor: Floats, recorded: Bools, wire: Floats) -> float:
-    """Returns the simulated length (ns) of the job with the wire times `wire` (ns) and with own times multiplied by
-    `factor`, except where the mask `recorded` is True."""
+    """Returns the simulated length (ns) of the job with the wire times `wire` (ns) and with own times (time without
+    waiting) multiplied by `factor`, except where the mask `recorded` is True."""
     changed: Changed = scaled(unchanged(context), context, np.where(recorded, 1.0, factor))
     return replace(changed, wire=wire).length(context)
 
@@ -89,8 +90,8 @@ def _stage_factors(context: JobContext) -> Floats:
 
 
 def _usual_wire(context: JobContext) -> Floats:
-    """Returns for each row of the job its usual wire time in ns: the lower median over the rows with the same operation
-    and number of bytes in groups of the same kind."""
+    """Returns for each row of the job its usual wire time (time of the transfer) in ns: the lower median over the rows
+    with the same operation and number of bytes in groups of the same kind."""
     rows, wire = context.job.rows, context.wires.wire
     kinds = np.unique(context.grid.kinds or ("",), return_inverse=True)[1]
     _, alike = np.unique(np.stack((kinds[rows.group], rows.operation, rows.bytes)), axis=1, return_inverse=True)

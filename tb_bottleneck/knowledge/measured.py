@@ -41,8 +41,8 @@ def estimated_gain(cause: str, share: float) -> MeasuredGain | None:
     Returns None if no change for this cause was measured, or if `share` is out of range. The gain is not simulated, but
     follows from measured gains of the same kind of change. A fix that removes the share s of the time gains
 
-        1 / (1 - s)             if nothing else changes (1 / (1 - s)) ** k      in reality: other work gets faster, too
-        (k > 1), or a part of the cost stays (k < 1)
+        1 / (1 - s)             if nothing else changes
+        (1 / (1 - s)) ** k      in reality: other work gets faster, too (k > 1), or a part of the cost stays (k < 1)
 
     ln k of the measured changes is assumed to be normally distributed. `low` and `high` are the bounds of the 90 %
     prediction interval of one more change (Student's t; Montgomery and Runger, Applied Statistics and Probability for

@@ -1,4 +1,4 @@
-"""Texts of parts of a report: efficiency, headroom, jobs, and the words for CPUs and Windows.
+"""Texts of parts of a report: efficiency, headroom (possible gains), jobs, and the words for CPUs and Windows.
 
 cpu_words.toml has the words for runs on the CPU, windows_code.toml the advised code for Windows, headroom.toml the
 texts and devices for the possible gains of a run without a problem, efficiency.toml the figures of efficiency, and

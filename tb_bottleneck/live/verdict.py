@@ -15,8 +15,8 @@ from tb_bottleneck.live.rank_states import LiveJob, Rank, RankState, typical
 from tb_bottleneck.live.wording import LiveVerdict, live_verdict
 
 EXCESS = 0.10
-"""Smallest excess of the own time of a rank over that of the others, as a share of the step, for which the rank is
-named (traceml's warning level for stragglers, diagnostics/step_time/policy.py)."""
+"""A rank is named if its own time (step without the backward pass) exceeds that of the others by at least this share of
+the step (traceml's warning level for stragglers, diagnostics/step_time/policy.py)."""
 # The limits from here on are chosen, not measured.
 CERTAIN_STEPS = 20
 """Smallest number of steps in the last minute for which a rank is compared. If its steps take more than 10 s in total,
@@ -30,7 +30,8 @@ SLOWER_CLOCK = 0.93
 BUSIER = 1.25
 """Without a GPU, a rank computes longer if it keeps at least this factor times as many cores busy as the others."""
 CRITICAL = 0.20
-"""Smallest excess, as a share of the step, for which a slow rank is critical (traceml: 0.20)."""
+"""Smallest excess (difference of own times), as a share of the step, for which a slow rank is critical (traceml:
+0.20)."""
 
 STAGES = {"rank_input": ("loader_wait",), "rank_forward": ("forward",), "rank_optimizer": ("optimizer",)}
 INTERRUPTIONS = ("checkpoint", "logging", "garbage_collection", "evaluation")

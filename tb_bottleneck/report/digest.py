@@ -56,10 +56,10 @@ def plan_leads(report: pb.Report) -> bool:
     """Returns True if the first action of the report is the first fix of the plan (the simulated fixes in order).
     Returns False if the first action is the fix of the leading finding, or if there is none.
 
-    If the gain of the leading finding was not simulated, its fix is not in the plan. It comes first if its gain is at
-    least that of the first fix of the plan, so that the cause of most of the lost time does not come after a small fix
-    that happens to be simulated. An estimate from other trainings counts with its lower bound, because such trainings
-    differ widely.
+    If the gain of the leading finding was not simulated, its fix is not in the plan. The leading finding nevertheless
+    comes first if its gain is at least that of the first fix of the plan, so that the cause of most of the lost time
+    does not come after a small fix that happens to be simulated. An estimate from other trainings counts with its lower
+    bound, because such trainings differ widely.
     """
     if not report.plan or report.plan[0].speedup_total < WORTH_LEADING:
         return False

@@ -15,7 +15,8 @@ MAX_COMPARED = 8
 
 
 def with_equal_predictions(reports: Sequence[pb.Report]) -> list[pb.Report]:
-    """Returns the reports in the same order; each simulated gain is the median over the ranks with an equal account.
+    """Returns the reports in the same order; each simulated gain is the median over the ranks with an equal account
+    (time per regime).
 
     Ranks with an equal account do the same work at the same time, so a fix has the same gain on all of them. The
     replays of their recordings may still differ, because a recording may show the wrong operation as the one that ends

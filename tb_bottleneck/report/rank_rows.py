@@ -50,8 +50,8 @@ def named_rank(job: pb.Job) -> int | None:
 def speaker_of(job: pb.Job, ranks: RankTable) -> int | None:
     """Returns the rank whose own verdict explains the verdict of the job; None if there is no such rank.
 
-    This is `named_rank` or, for a job without culprits and stragglers, the rank with the median share of exposed
-    communication."""
+    The result is that of `named_rank` or, for a job without culprits and stragglers, the rank with the median share of
+    exposed communication."""
     if job.culprits or job.stragglers:
         return named_rank(job)
     waits = next((column.share for column in ranks.account if column.regime == Regime.COMMUNICATION), None)

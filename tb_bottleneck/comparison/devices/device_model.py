@@ -63,8 +63,8 @@ class DeviceModel:
 
     @property
     def vendor(self) -> str:
-        """The vendor, "AMD" or "NVIDIA". It is AMD if the matrix units have a rate for fp32 ("fp32_matrix"), because
-        those of NVIDIA round fp32 to TF32, or if the name begins with "AMD"."""
+        """The vendor, "AMD" or "NVIDIA". The vendor is AMD if the matrix units have a rate for fp32 ("fp32_matrix"),
+        because those of NVIDIA round fp32 to TF32, or if the name begins with "AMD"."""
         return "AMD" if "fp32_matrix" in self.tensor or self.name.startswith("AMD") else "NVIDIA"
 
     def rate(self, precision: Precision | None) -> float | None:

@@ -93,8 +93,8 @@ def scaled_lengths(recording: Recording, devices: DevicePair, estimate: Estimate
 
 
 def bounds_on_b(recording: Recording, devices: DevicePair) -> Ints:
-    """Returns what limits each operation of the recording on `devices.b`, as BoundBy: arithmetic or memory. It is
-    UNKNOWN if what limits the operation on the recorded device is unknown."""
+    """Returns what limits each operation of the recording on `devices.b`, as BoundBy: arithmetic or memory. The value
+    is UNKNOWN if the limit of the operation on the recorded device is not known."""
     at_peak, at_bandwidth = times_at_roofs(recording, devices)
     bounds = np.where(at_peak >= at_bandwidth, BoundBy.COMPUTE, BoundBy.MEMORY)
     return np.where(recording.kernel_bounds.bound_by == BoundBy.UNKNOWN, BoundBy.UNKNOWN, bounds)
@@ -150,9 +150,9 @@ def _ratios(recording: Recording, devices: DevicePair, estimate: Estimate) -> tu
     """Returns two ratios (rate of B / rate of A) for each operation: that of the arithmetic rates, and that to use if
     it is not known whether arithmetic or bandwidth limits the operation.
 
-    Matrix multiplications with an unknown roof are expected to be limited by arithmetic. For other kernels, the smaller
-    of the ratios of arithmetic and bandwidth is expected. The worst case uses the smaller ratio for all kernels, the
-    best case the larger one. If the name does not give the unit, vector units are considered too.
+    Matrix multiplications with an unknown roof (limit) are expected to be limited by arithmetic. For other kernels, the
+    smaller of the ratios of arithmetic and bandwidth is expected. The worst case uses the smaller ratio for all
+    kernels, the best case the larger one. If the name does not give the unit, vector units are considered too.
     """
     ops = recording.trace.device_ops
     arithmetic, vector = np.ones(len(ops)), np.ones(len(ops))

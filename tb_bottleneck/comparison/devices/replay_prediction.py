@@ -68,7 +68,8 @@ class ReplayPredictor:
     def predict(
         self, lengths: Floats | None = None, change: Modification | None = None, bounds: Ints | None = None
     ) -> PredictedStep:
-        """Predicts the step with other lengths of the device operations, and with a change of the rest of the graph.
+        """Predicts the step with other lengths of the device operations, and with a change of the other parts of the
+        graph.
 
         `lengths` has the new length in ns of each operation of the judged device. `change` modifies the graph. `bounds`
         has what limits each operation with its new length (BoundBy). None means unchanged.

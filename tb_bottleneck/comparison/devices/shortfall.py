@@ -1,6 +1,7 @@
 """Splits the shortfall, which is B's measured time minus B's expected time, into parts with causes, regime by regime.
 
-All regimes of the device's own work are one part, because another roof may limit a kernel on another device.
+All regimes of the device's own work are one part, because a kernel may be limited by another roof (arithmetic or
+bandwidth) on another device.
 """
 
 from collections.abc import Iterator
@@ -84,7 +85,7 @@ class ShortfallContext:
 def shortfall_parts(shortfall: ShortfallContext) -> list[pb.Shortfall]:
     """Returns the parts of the shortfall by cause, the largest first and the unexplained part last.
 
-    The shares are relative to the measured time. They sum to (measured - expected) / measured.
+    The shares are relative to the measured time. All shares sum to (measured - expected) / measured.
     """
     whole = sum(shortfall.measured.values())
     parts = _merged(_parts(shortfall, whole))

@@ -244,7 +244,7 @@ def _refusal(file: str, report: pb.Report) -> str:
 
 
 def _row(report: pb.Report, regime: str) -> pb.AccountRow:
-    """Returns the row of `regime` in the account of `report`, which must exist."""
+    """Returns the row of `regime` in the account (time per regime) of `report`. The row must exist."""
     return next(row for row in report.account if row.regime == regime)
 
 

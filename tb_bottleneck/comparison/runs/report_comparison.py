@@ -117,8 +117,8 @@ def _reports(text: bytes) -> list[Any]:
 
 
 def _with_all_regimes(report: pb.Report) -> pb.Report:
-    """Adds empty rows to the account of `report` for the regimes that did not exist when the report was saved, and
-    returns it. An incomplete account, whose shares do not sum to 1, is not changed."""
+    """Adds empty rows to the account (time per regime) of `report` for the regimes that did not exist when the report
+    was saved, and returns it. An incomplete account, whose shares do not sum to 1, is not changed."""
     rows = {row.regime: row for row in report.account}
     saved = [row.regime for row in report.account]
     is_complete = abs(sum(row.share for row in report.account) - 1) < SHARES_TOLERANCE
@@ -130,7 +130,8 @@ def _with_all_regimes(report: pb.Report) -> pb.Report:
 
 
 def _is_sound(report: pb.Report) -> bool:
-    """Returns True if the report, which is untrusted, has an account with all regimes and plausible step times."""
+    """Returns True if the report, which is untrusted, has an account (time per regime) with all regimes and plausible
+    step times."""
     account = [row.ns_per_step for row in report.account]
     steps = [*report.window.step_times_ns, *report.unprofiled.step_times_ns]
     if report.HasField("unprofiled"):

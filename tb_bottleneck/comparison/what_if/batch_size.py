@@ -88,7 +88,8 @@ def _factors(recording: Recording, grows: float, updates: Bools, estimate: Estim
 
 
 def _by_roof(reached: Floats, grows: float, estimate: Estimate) -> Floats:
-    """Returns per kernel (time if its work is multiplied by `grows` / recorded time), from the share of its roof.
+    """Returns per kernel (time if its work is multiplied by `grows` / recorded time), from the share of its roof (the
+    highest rate of the device for the kernel) that it reaches.
 
     `reached` is the share (0 to 1) of the roof that each kernel reaches now. With enough work, a kernel would reach the
     share ROOF_SHARE of its roof. For a kernel below this share, the part of its time that exceeds the time at

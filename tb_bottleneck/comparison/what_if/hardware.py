@@ -48,9 +48,9 @@ class Change:
 
     `clause` describes the change in words that follow "if", for example "the loader had 8 workers". `assumptions` are
     clauses or sentences. `factors` takes the estimate, and returns per operation of the judged device (time after the
-    change / recorded time). `modify` changes the rest of the graph. `bounds` has what limits each operation after the
-    change (BoundBy). These three are None if the change does not affect them. `samples` is (samples per step after the
-    change / before). `fix` is the scenario whose causes the change itself fixes, or None.
+    change / recorded time). `modify` changes the other parts of the graph. `bounds` has what limits each operation
+    after the change (BoundBy). `factors`, `modify` and `bounds` are None if the change has no such effect. `samples` is
+    (samples per step after the change / before). `fix` is the scenario whose causes the change itself fixes, or None.
     """
 
     clause: str

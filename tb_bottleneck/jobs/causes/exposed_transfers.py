@@ -31,8 +31,8 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
     The kinds are transfers of gradients and parameters, of activations within the layers, and of messages between
     stages. Transfers of gradients and parameters can run in parallel with the work that follows, or be left out if a
     later exchange repeats them. The other transfers cannot run in parallel, because the next work needs their results.
-    Their fix is not simulated, except for messages of unrecorded ranks; the gain is then the bound for a job without
-    these transfers.
+    Their gain is the bound for a job without these transfers. Only the fix for messages in a job with unrecorded ranks
+    is simulated.
     """
     rows = context.job.rows
     if not len(rows):

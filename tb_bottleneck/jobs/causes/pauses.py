@@ -60,7 +60,7 @@ def _synchronised(changed: Changed, context: JobContext, collected: Floats) -> C
 
 def collections(context: JobContext) -> Floats:
     """Returns the time of garbage collection in ns, of shape (ranks, steps); all values are 0 if the table of own times
-    has blocks of communications instead of steps."""
+    (time without waiting) has blocks of communications instead of steps."""
     table = np.zeros(context.own.own.shape[:2])
     if not context.own.by_step:
         return table

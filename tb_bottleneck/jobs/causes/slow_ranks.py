@@ -52,9 +52,9 @@ def slow_ranks(context: JobContext) -> Iterator[Candidate]:
 def persistent_ranks(context: JobContext) -> Ints:
     """Returns the positions of the ranks that are slower than their peers in most steps (MIN_STEPS).
 
-    Their own time in total, or that of one kind, exceeds that of the peers by more than MIN_EXCESS of the usual own
-    time. Each kind is also judged alone, because work that varies from step to step would hide a host that is always
-    slower.
+    Their own time (time without waiting) in total, or that of one kind, exceeds that of the peers by more than
+    MIN_EXCESS of the usual own time. Each kind is also judged alone, because work that varies from step to step would
+    hide a host that is always slower.
     """
     table = context.own
     usual = _usual_total(context)
@@ -63,7 +63,8 @@ def persistent_ranks(context: JobContext) -> Ints:
 
 
 def _longer_kinds(context: JobContext, least: float) -> Bools:
-    """Returns a mask of shape (ranks, kinds): True if own time of this kind alone is longer than usual in most steps.
+    """Returns a mask of shape (ranks, kinds): True if own time (time without waiting) of this kind alone is longer than
+    usual in most steps.
 
     The excess (own time of the kind - that of the peers) must be larger than `least` (0 to 1) times the usual own time
     of all kinds together. Device time that the amount of work explains does not count. Host time and unexplained time
@@ -79,7 +80,8 @@ def _longer_kinds(context: JobContext, least: float) -> Bools:
 
 def fixed_kinds(context: JobContext) -> Bools:
     """Returns a mask of shape (ranks, kinds): True if the simulated fix of a slow rank replaces its time of this kind
-    by that of its peers. These are the kinds that are longer in most steps or, if no kind is, all kinds."""
+    by that of its peers. The replaced kinds are those that are longer than usual in most steps (MIN_PART) or, if there
+    are none, all kinds."""
     slow, longer = persistent_ranks(context), _longer_kinds(context, MIN_PART)
     fixed = np.zeros_like(longer)
     fixed[slow] = np.where(longer[slow].any(axis=1, keepdims=True), longer[slow], True)
@@ -106,8 +108,9 @@ def _in_most_steps(over: Bools, total: Floats) -> Bools:
 
 
 def _usual_total(context: JobContext) -> Floats:
-    """Returns the usual own time of all kinds together in ns, of shape (ranks, steps): the lower median over the ranks
-    of the same stage. For the only rank of a stage, it is the sum of OwnTable.usual over the kinds."""
+    """Returns the usual own time (time without waiting) of all kinds together in ns, of shape (ranks, steps): the lower
+    median over the ranks of the same stage. For the only rank of a stage, it is the sum of OwnTable.usual over the
+    kinds."""
     usual = np.empty_like(context.own.total)
     for stage in range(context.grid.stages):
         peers = np.flatnonzero(context.grid.stage == stage)
@@ -119,8 +122,8 @@ def _usual_total(context: JobContext) -> Floats:
 
 def _cause(context: JobContext, rank: int, longer: Bools) -> str:
     """Returns the id of the cause for a slow rank (see the module docstring). `rank` is a position among the recorded
-    ranks, `longer` a mask of the kinds of own time of which each alone is longer than usual in most steps (see
-    _longer_kinds)."""
+    ranks, `longer` a mask of the kinds of own time (time without waiting) of which each alone is longer than usual in
+    most steps (see _longer_kinds)."""
     excess = np.nanmedian(context.own.excess[rank], axis=0)
     kind = Own(int(np.argmax(np.where(longer, excess, -np.inf) if longer.any() else excess)))
     if kind is Own.INPUT:
@@ -154,7 +157,7 @@ def _whole_hosts(context: JobContext, ranks: list[int]) -> dict[int, list[int]]:
 
 def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1) -> Candidate:
     """Returns the candidate for the slow `ranks` (positions). Its fix spreads the work evenly, or gives the ranks the
-    own times of their peers."""
+    own times (time without waiting) of their peers."""
     members = np.array(ranks, np.int64)
     excess = np.nanmean(context.own.excess[members], axis=(0, 1))
     facts: dict[str, float | str] = {
@@ -188,8 +191,9 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
 
 
 def _bounds(context: JobContext, members: Ints) -> tuple[Floats, Floats]:
-    """Returns the own times of the slowest and of the fastest peer that is not in `members` (positions). They are the
-    targets of the low and the high estimate of the fix, in ns, of shape (ranks, steps, kinds)."""
+    """Returns the own times (time without waiting) of the slowest and of the fastest peer that is not in `members`
+    (positions). Both arrays are in ns and have the shape (ranks, steps, kinds). They are the targets of the low and the
+    high estimate of the fix."""
     table, slowest, fastest = context.own, context.own.usual.copy(), context.own.usual.copy()
     for stage in np.unique(context.grid.stage[members]).tolist():
         peers = np.flatnonzero(context.grid.stage == stage)

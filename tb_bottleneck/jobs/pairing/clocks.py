@@ -171,8 +171,8 @@ def _usable(job: JobTable, pairs: Pairs, clock: Ints, count: int) -> Bools:
     """Returns a mask of the rows from which clocks are aligned: rows of pairs that contain ranks with different clocks.
 
     Small collectives are preferred, because all ranks leave them together. If small collectives do not suffice (see
-    _suffices), large collectives are used too, then small messages and collectives, then all rows. `clock` has the
-    number of the clock of each rank, `count` is the number of clocks.
+    _suffices), all collectives are used; if these do not suffice either, all small rows (collectives and messages), and
+    otherwise all rows. `clock` has the number of the clock of each rank, `count` is the number of clocks.
     """
     rows, paired = job.rows, pairs.pair >= 0
     mine = clock[rows.rank]

@@ -38,8 +38,8 @@ NAME = "not recorded"
 """Name of the group of barriers that were not recorded."""
 
 _KINDS = [Own.DEVICE, Own.HOST, Own.OTHER]
-"""Kinds of own time that may hide a wait. Time of the other kinds is known to be spent on something else: waiting for
-data, or interruptions such as checkpoints."""
+"""Kinds of own time (time without waiting) that may hide a wait. Time of the other kinds is known to be spent on
+something else: waiting for data, or interruptions such as checkpoints."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,8 @@ class Arrivals:
 
     `point` is the row of the start in the rank's table of points. `kind` is the number of the (group description,
     operation) of the collective, equal on all ranks. `time` is the start, `free` the end of the last wait before it,
-    and `issued` the time of the point before it. `worked` is the own time from the start of the window to `time`.
+    and `issued` the time of the point before it. `worked` is the own time (time without waiting) from the start of the
+    window to `time`.
     """
 
     point: Ints
@@ -200,9 +201,10 @@ def _with_barriers(
 def _split(points: Points, place: Ints, at: Ints, rows: Ints, start: Ints, end: Ints) -> Points:
     """Returns the points with two more points for each barrier: its start, and the end of the wait for it.
 
-    The two points are inserted before each of the points `at`. The own time before a point `at` is divided between the
-    time before `start` and the time after `end` of the barrier, both in ns since the start of the window. `rows` has
-    the row of each barrier in the new table of communications, `place` the new row of each old communication.
+    The two points are inserted before each of the points `at`. The own time (time without waiting) before a point `at`
+    is divided between the time before `start` and the time after `end` of the barrier, both in ns since the start of
+    the window. `rows` has the row of each barrier in the new table of communications, `place` the new row of each old
+    communication.
     """
     columns = {name: getattr(points, name) for name in Points.__dataclass_fields__}
     columns["communication"] = place[points.communication]

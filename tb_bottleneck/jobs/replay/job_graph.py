@@ -28,9 +28,10 @@ QUEUED_NS = 20_000
 class JobGraph:
     """The dependency graph of a job: edges between `nodes` nodes, from `source` to `target` (see the module docstring).
 
-    An edge takes `fixed` ns, plus the own time before the point `point` (-1 for none), plus the wire time of the row
-    `row` (-1 for none). `base` is the earliest possible time of each node in ns; -inf for no limit. A scenario changes
-    only own times and wire times. Times are on the common clock of the job.
+    An edge takes `fixed` ns, plus the own time (time without waiting) before the point `point` (-1 for none), plus the
+    wire time (time of the transfer) of the row `row` (-1 for none). `base` is the earliest possible time of each node
+    in ns; -inf for no limit. A scenario changes only own times and wire times. Times are on the common clock of the
+    job.
     """
 
     nodes: int
@@ -80,8 +81,8 @@ class _Edges:
         point: Ints | None = None,
         row: Ints | None = None,
     ) -> None:
-        """Adds the edges from `source` to `target`, which are nodes. An edge takes `fixed` ns, plus the own time before
-        the point `point`, plus the wire time of the row `row`. None adds no time."""
+        """Adds the edges from `source` to `target`, which are nodes. An edge takes `fixed` ns, plus the own time (time
+        without waiting) before the point `point`, plus the wire time of the row `row`. None adds no time."""
         none = np.full(len(source), -1)
         fixed = np.zeros(len(source)) if fixed is None else fixed
         self._parts.append((source, target, fixed, none if point is None else point, none if row is None else row))

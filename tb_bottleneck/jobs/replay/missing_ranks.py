@@ -50,7 +50,7 @@ class CompleteGraph:
         return sweep(self.graph, own[self.point], self._wires(wire), tail[self.rank])
 
     def _wires(self, recorded: Floats) -> Floats:
-        """Returns the wire times of all rows in ns, from those of the recorded rows.
+        """Returns the wire times (time of the transfer) of all rows in ns, from those of the recorded rows.
 
         In a pair (the rows of one operation) with a missing rank, all rows get the shortest wire time of the pair,
         because the longer times may contain waits for missing ranks.
@@ -74,8 +74,9 @@ def as_recorded(graph: JobGraph, pairs: Pairs) -> CompleteGraph:
 def complete_graph(job: JobTable, pairs: Pairs, clocks: Clocks, grid: Grid, recorded: CompleteGraph) -> CompleteGraph:
     """Returns the graph of a job with the missing ranks that recorded ranks wait for.
 
-    `recorded` is the graph of the recorded ranks. It is returned unchanged if no rank waits for a missing rank, if no
-    recorded rank can stand for a missing one, if the steps are not numbered, or if the completed graph has a cycle.
+    `recorded` is the graph of the recorded ranks. This graph is returned unchanged if no rank waits for a missing rank,
+    if no recorded rank can stand for a missing one, if the steps are not numbered, or if the completed graph has a
+    cycle.
     """
     peers = _Peers(job, pairs, grid).found() if job.numbered else []
     graph = recorded.graph
@@ -144,7 +145,8 @@ class _Peers:
 
     def _peer(self, missing: int, used: Sequence[Sequence[int]], uncertain: Bools) -> _Peer | None:
         """Returns the best peer of the rank `missing`; None if there is none. `used` has the groups that each recorded
-        rank uses, `uncertain` is a mask of the recorded ranks for which some wire times are not known."""
+        rank uses, `uncertain` is a mask of the recorded ranks for which some wire times (time of the transfer) are not
+        known."""
         ranks, kinds = self._job.ranks, self._grid.kinds
         layers = (self._job.groups[row] for row in self._groups_of[missing] if kinds[row] in LAYER_KINDS)
         near = {rank for group in layers for rank in group.ranks}

@@ -25,8 +25,9 @@ class Result:
 
 
 def sweep(graph: JobGraph, own: Floats, wire: Floats, tail: Floats) -> Result:
-    """Simulates a job. `own` has the own times before the points, of shape (points, kinds); `wire` has the wire time of
-    each row, `tail` the own time of each rank after its last point. All are in ns."""
+    """Simulates a job. `own` has the own times (time without waiting) before the points, of shape (points, kinds);
+    `wire` has the wire time (time of the transfer) of each row, `tail` the own time of each rank after its last point.
+    All are in ns."""
     work = own.sum(axis=1)
     weight = graph.fixed.copy()
     weight[graph.point >= 0] += work[graph.point[graph.point >= 0]]
@@ -38,7 +39,8 @@ def sweep(graph: JobGraph, own: Floats, wire: Floats, tail: Floats) -> Result:
 
 
 def _times(graph: JobGraph, weight: Floats, work: Floats) -> Floats:
-    """Returns the time of each node in ns. `weight` is the time of each edge, `work` the own time before each point."""
+    """Returns the time of each node in ns. `weight` is the time of each edge, `work` the own time (time without
+    waiting) before each point."""
     levels = graph.levels
     weight, source, target = weight[levels.edges], graph.source[levels.edges], graph.target[levels.edges]
     node = graph.base.copy()

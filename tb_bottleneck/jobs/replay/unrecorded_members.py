@@ -28,8 +28,8 @@ def begins_of(job: JobTable, pairs: Pairs, clocks: Clocks, wires: WireTimes) -> 
     """Returns for each pair the start of its transfer on the common clock, and how long after the last recorded arrival
     this start is, both in ns.
 
-    Such a delay means that an unrecorded rank arrived later. It is 0 if all ranks of the operation are recorded, or if
-    it is not clearly larger than the errors of clocks and transfer times.
+    Such a delay means that an unrecorded rank arrived later. The delay is 0 if all ranks of the operation were
+    recorded, or if the measured delay is not clearly larger than the errors of clocks and transfer times.
     """
     rows, paired = job.rows, np.flatnonzero(pairs.pair >= 0)
     pair = pairs.pair[paired]

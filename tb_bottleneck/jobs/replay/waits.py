@@ -26,7 +26,8 @@ class RankPoints:
     `rank` is the position of the rank, `row` the row of the communication in the job. `resumes` is True for the end of
     a wait. `first` is True for the first point of each rank. `added` is True for waits that were not recorded. `time`
     is the recorded time. `reached` is the time at which the rank has done its own work before the point; it is earlier
-    than `time` if the rank waits there. `own` is the own time since the previous point, of shape (points, kinds).
+    than `time` if the rank waits there. `own` is the own time (time without waiting) since the previous point, of shape
+    (points, kinds).
     """
 
     rank: Ints
@@ -114,7 +115,7 @@ def _of_rank(job: JobTable, position: int, pairs: Pairs, usual: _UsualWaits) -> 
 
 def _reached(time: Floats, resumes: Bools, own: Floats) -> Floats:
     """Returns for each point of a rank when its own work before the point is done, in ns: the end of the previous wait
-    plus the own time since then, at most `time`. `own` has the shape (points, kinds)."""
+    plus the own time (time without waiting) since then, at most `time`. `own` has the shape (points, kinds)."""
     done = np.cumsum(own.sum(axis=1))
     waits = np.concatenate(([-1], np.where(resumes, np.arange(len(time)), -1)))[: len(time)]
     last = np.maximum.accumulate(waits)

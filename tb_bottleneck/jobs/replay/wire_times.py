@@ -43,7 +43,7 @@ class WireTimes:
 
 
 def wire_times_of(job: JobTable, pairs: Pairs, clocks: Clocks, hosts: Ints, kinds: Sequence[str]) -> WireTimes:
-    """Returns the wire time and the wait of each row (see the module docstring).
+    """Returns the wire time (time of the transfer) and the wait of each row (see the module docstring).
 
     `hosts` has the number of the host of each rank, or -1 if it is not known. `kinds` has the kind of each process
     group, such as "data".
@@ -112,7 +112,8 @@ def times_at_places(job: JobTable, rows: Ints, share: float) -> Floats:
 
 
 def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints) -> WireTimes:
-    """Returns the wire times, limited for ranks that did not wait for a collective although most other ranks did.
+    """Returns the wire times (time of the transfer), limited for ranks that did not wait for a collective although most
+    other ranks did.
 
     For such a rank, a wait of length 0 was added (see points_of_job). The collective was done when the rank reached
     this wait, even if its row ends later: a thread of Gloo that loses its core ends its row late. The limit of the wire

@@ -42,8 +42,8 @@ SEVERITIES = ((0.2, "critical"), (0.1, "warning"), (0.0, "info"))
 
 TAKES_CORES = ("exposed_collectives", "synced_portions")
 """Causes whose fix frees cores in a job on CPUs: threads of the backend exchange the data, and the calls of collectives
-are host work of the ranks. This is not simulated. In an example with two ranks on two cores and 122 all-reduces per
-step, the fix made the job 5.6 times as fast; the simulated gain was 1.1."""
+are host work of the ranks. The replay does not simulate this effect. In an example with two ranks on two cores and 122
+all-reduces per step, the fix made the job 5.6 times as fast; the simulated gain was 1.1."""
 
 EXACT_REPLAY = 0.01
 _OWN_REGIMES = {Own.DEVICE: Regime.COMPUTE, Own.INPUT: Regime.INPUT, Own.INTERRUPTION: Regime.INTERRUPTION}

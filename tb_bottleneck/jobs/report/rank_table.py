@@ -52,8 +52,8 @@ def rank_table(reports: Mapping[int, pb.Report], context: JobContext | None) -> 
 def step_table(context: JobContext) -> StepTable | None:
     """Returns the table with one row per rank and step: begin, end, account (time per regime) and share of waiting.
 
-    It has the first steps that all ranks recorded: at most MAX_STEPS, and at least one even if it then has more than
-    MAX_ROWS rows. Returns None if the clocks of the ranks are not aligned, or if the ranks have no step in common.
+    The table has the first steps that all ranks recorded: at most MAX_STEPS, and at least one even if it then has more
+    than MAX_ROWS rows. Returns None if the clocks of the ranks are not aligned, or if the ranks have no step in common.
     """
     job, clocks, hosts = context.job, context.clocks, context.hosts
     one_clock = hosts[0] >= 0 and bool((hosts == hosts[0]).all())
@@ -119,8 +119,8 @@ class _Costs:
     total: float
 
     def share(self, times: Floats, rows: Ints) -> float:
-        """Returns the share of the step that the times of `rows` take. `times` is `wait` or `wire`. It is limited to 1,
-        because rows of several streams may overlap."""
+        """Returns the share of the step that the times of `rows` take. `times` is `wait` or `wire`. The share is
+        limited to 1, because rows of several streams may overlap."""
         return min(float(times[rows].sum()) / self.total, 1.0)
 
 

@@ -181,7 +181,7 @@ def _send_rows(trace: Trace) -> dict[int, Rows]:
 def _peer_of(trace: Trace, sends: dict[int, Rows], row: int) -> int:
     """Returns the rank at the other end of the message of Gloo in the row `row` of the events; -1 if it is not known.
 
-    It is an argument of the operator that issued the message. `sends` is the result of _send_rows.
+    The rank is an argument of the operator that issued the message. `sends` is the result of _send_rows.
     """
     rows = sends.get(int(trace.events.thread[row]))
     position = int(np.searchsorted(trace.events.start[rows], trace.events.start[row])) - 1 if rows is not None else -1

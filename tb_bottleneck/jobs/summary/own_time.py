@@ -173,7 +173,7 @@ def waits_of(recording: Recording, communications: Communications) -> Waits:
 
 def points_of(recording: Recording, communications: Communications, waits: Waits) -> Points:
     """Returns the points of a rank, which are the starts of `communications` and the ends of `waits`, with the own time
-    between them."""
+    (time without waiting) between them."""
     return points_between(communications, waits, _own(recording, union(waits.start, waits.end)))
 
 
@@ -190,8 +190,8 @@ def ends_with(communications: Communications, waits: Waits) -> Communications:
 def points_between(communications: Communications, waits: Waits, own: Sequence[Spans]) -> Points:
     """Returns the points of a rank: the starts of `communications` and the ends of `waits`.
 
-    `own` has the spans of own time for each kind of Own, in its order. All times are in ns since the start of the
-    window.
+    `own` has the spans of own time (time without waiting) for each kind of Own, in its order. All times are in ns since
+    the start of the window.
     """
     time = np.concatenate((communications.start, waits.end))
     row = np.concatenate((np.arange(len(communications)), waits.communication))
@@ -226,7 +226,7 @@ def _host_waits(exposed: Spans, communications: Communications) -> Waits:
 
     The wait for a collective is the longest part of an interval in `exposed` that lies within the collective and ends
     with it or shortly before its end. In the other intervals, the rank had already continued; these intervals are own
-    time.
+    time (time without waiting).
     """
     start, end = communications.start, communications.end
     late = np.maximum(RELEASE_NS, ((end - start) * RELEASE_SHARE).astype(np.int64))
@@ -261,8 +261,8 @@ def _following(recording: Recording, times: Ints) -> tuple[Bools, Ints]:
 
 
 def _own(recording: Recording, waits: Spans) -> list[Spans]:
-    """Returns the spans of own time for each kind of Own, in its order. The spans in `waits` are excluded. All times
-    are in ns since the start of the window."""
+    """Returns the spans of own time (time without waiting) for each kind of Own, in its order. The spans in `waits` are
+    excluded. All times are in ns since the start of the window."""
     spans = {own: merge(*map(recording.owned_spans.of, regimes)) for own, regimes in OWN_REGIMES.items()}
     begin = recording.steps.begin
     return [subtract(Spans(spans[own].starts - begin, spans[own].ends - begin), waits) for own in Own]

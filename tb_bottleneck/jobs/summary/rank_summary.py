@@ -69,8 +69,8 @@ OWN_REGIMES = {
     Own.INTERRUPTION: (Regime.INTERRUPTION,),
     Own.OTHER: (Regime.UNEXPLAINED,),
 }
-"""The regimes of each kind of own time. HOST includes exposed communication for which the rank does not wait: in this
-time, the device does no other work because the host has launched none."""
+"""The regimes of each kind of own time (time without waiting). HOST includes exposed communication for which the rank
+does not wait: in this time, the device does no other work because the host has launched none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,8 @@ class Communications(Table):
 class Points(Table):
     """The points of a rank, in order of time. A point is the start of a communication, or the end of a wait for one.
 
-    `device`, `input`, `host`, `interruption` and `other` are the own time between the previous point and this point.
+    `device`, `input`, `host`, `interruption` and `other` are the own time (time without waiting) between the previous
+    point and this point.
     """
 
     time: Ints = column("ns", "since the begin of the window")
@@ -176,7 +177,8 @@ class RankSummary:
 
     @property
     def own(self) -> Floats:
-        """The own time between the previous point and each point in ns, of shape (points, kinds of Own)."""
+        """The own time (time without waiting) between the previous point and each point in ns, of shape (points, kinds
+        of Own)."""
         points = self.points
         parts = (points.device, points.input, points.host, points.interruption, points.other)
         return np.stack(parts, axis=1).astype(np.float64)

@@ -63,7 +63,7 @@ class Window(Record, frozen=True):
     inferred (from repetition), step_clock (timed by the monitor), or whole if there are no steps. `spread` is the 10th
     percentile, the median and the 90th percentile of the step times in ns; None if no step was recorded. `step_times`
     has at most MAX_STEP_TIMES times in ns, each the longest of a group of neighbouring steps, so that rare long steps
-    are included. If the profiler's own time was removed, `recorded_mean` is the mean step time in ns before the
+    are included. If the time of the profiler itself was removed, `recorded_mean` is the mean step time in ns before the
     removal, and `correction` a sentence about the removal.
     """
 

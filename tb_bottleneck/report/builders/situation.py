@@ -1,6 +1,7 @@
 """Describes the situation of a trace in sentences: whether the model is small or large, and its data simple or complex.
 
-If there is no problem, the situation says what can be changed. It also names timers of the program that mislead.
+If there is no problem, the situation says what can be changed. The text also names timers of the program that show
+wrong times.
 """
 
 import re

@@ -37,7 +37,7 @@ _DARK_PAGE = "@media (prefers-color-scheme:dark){body{color:#e8eaed;background:#
 
 
 def fragment(report: pb.Report) -> str:
-    """Returns a report as a part of a page: headline, account and findings."""
+    """Returns a report as a part of a page: headline, account (time per regime) and findings."""
     return f'<div class="tbb"><style>{_STYLE}</style>{"".join(_report(_with_source(report)))}</div>'
 
 

@@ -146,7 +146,8 @@ def _padded(text: str, key: str, width: int) -> str:
 
 
 def _below(row: Row, layout: Layout, keys: Sequence[str]) -> Iterator[str]:
-    """Yields the second line of a row. It has verdict, action and device, except those that have a column in `keys`."""
+    """Yields the second line of a row. The second line has verdict, action and device, except those that have a column
+    in `keys`."""
     below = ("verdict", "action", "device")
     verdict, action, device = ("" if key in keys else text for key, text in zip(below, _cells(row, below), strict=True))
     said, room = ": ".join(filter(None, (verdict, action))), layout.width - len(_INDENT)
