@@ -48,7 +48,7 @@ def add_subparser(
     """Adds the command `name` to `commands`, and returns the parser of the command.
 
     `summary` is shown in the list of commands, `examples` below the options. `description` is wrapped to the width of
-    the terminal; `examples` is not wrapped.
+    the terminal; `examples` is not wrapped. `usage` replaces the usage line that argparse generates; None keeps it.
     """
     width = max(shutil.get_terminal_size().columns - 2, MIN_WIDTH)
     return commands.add_parser(

@@ -127,8 +127,9 @@ def _write(options: argparse.Namespace) -> int:
 
 
 def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, ...]") -> None:
-    """Prints a warning on stderr if no report of the run `subject` has a finding with the cause `cause`. The note is
-    written nevertheless, because the run may have had this finding before."""
+    """Prints a warning on stderr if no report of the run `subject` has a finding with the cause `cause`. `recordings`
+    are the recordings under the logdir. The note is written nevertheless, because the run may have had this finding
+    before."""
     own = tuple(each for each in recordings if subject in (each.run, f"{each.run}/{each.source}"))
     reports = _reports(own).values()
     if any(report.world_size > 1 for report in reports):
@@ -141,8 +142,8 @@ def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, 
 
 
 def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[RecordingFile, ...]") -> None:
-    """Prints a warning on stderr if the newest traces of the runs `subject` and `fixed_in` show different work. The
-    note is kept nevertheless."""
+    """Prints a warning on stderr if the newest traces of the runs `subject` and `fixed_in` show different work.
+    `recordings` are the recordings under the logdir. The note is kept nevertheless."""
     from tb_bottleneck.comparison.compare import compare_runs
     from tb_bottleneck.comparison.runs.compared_run import open_recordings
     from tb_bottleneck.comparison.texts.headline import may_be_same_work

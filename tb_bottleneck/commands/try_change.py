@@ -142,7 +142,8 @@ def _say(text: str) -> None:
 
 
 def _folder(options: argparse.Namespace, program: list[str], script: Path | None) -> Path:
-    """Returns the folder with the saved blocks (measured runs) of the trial. Without --resume, the folder is empty."""
+    """Returns the folder with the saved blocks (measured runs) of the trial. `program` is the command, `script` the
+    path of its script, or None for a module. Without --resume, the folder is empty."""
     from tb_bottleneck.trial.saved import describe, folder_of
     from tb_bottleneck.trial.work_tree import revision_id
 

@@ -48,7 +48,8 @@ def budget_of(text: str) -> Budget:
 
 
 def budget_violations(reports: Iterable[bottleneck_pb2.Report], budgets: Iterable[Budget]) -> list[str]:
-    """Returns one sentence for each budget that a report exceeds, and for each report that cannot be checked."""
+    """Returns one sentence for each budget that a report exceeds, and for each report that cannot be checked. `budgets`
+    are the largest allowed shares of the time."""
     limits, all_reports = list(budgets), list(reports)
     if limits and not all_reports:
         return ["no budget can be checked: no recording was found"]
@@ -91,6 +92,7 @@ def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> s
 
 def _unprofiled_violation(comparison: comparison_pb2.Comparison, limit: float) -> str | None:
     """Returns the sentence of slowdown_violation from the steps that both runs measured without a profiler, or None.
+    `limit` is as in slowdown_violation.
 
     These steps are preferred, because the overhead of the profiler is no slowdown of the training.
     """

@@ -183,7 +183,7 @@ def _mean_changes(a: JudgedRun, b: JudgedRun, unit: TimeUnit) -> list[pb.RegimeD
 
 
 def _per_unit(account: dict[Regime, float], size: int) -> dict[Regime, float]:
-    """Returns the times by regime divided by `size`, the number of units (steps or samples) per step."""
+    """Returns the times by regime in `account` divided by `size`, the number of units (steps or samples) per step."""
     return {regime: ns / size for regime, ns in account.items()}
 
 

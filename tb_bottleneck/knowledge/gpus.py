@@ -130,11 +130,11 @@ def peak_from_properties(
 ) -> Mapping[str, float] | None:
     """Returns the peaks in TFLOP/s by unit of an NVIDIA GPU that gpu_named does not know, or None if not known.
 
-    peak = multiprocessors x multiply-adds per clock and multiprocessor x 2 x clock. `clock_hz` is the highest
-    multiprocessor clock (clock_rate of torch's device properties x 1000, or NVML's maximum). Boards do not always hold
-    that clock under tensor load: the peaks of an H100 are stated for 1.83 GHz, while NVML's maximum is 1.98 GHz, 8 %
-    more. `name` distinguishes GeForce from other lines. For a board of capability 12.0 outside GeForce the result is
-    None: sources differ by a factor of two.
+    peak = multiprocessors x multiply-adds per clock and multiprocessor x 2 x clock. `cc_major` and `cc_minor` are the
+    compute capability. `clock_hz` is the highest multiprocessor clock (clock_rate of torch's device properties x 1000,
+    or NVML's maximum). Boards do not always hold that clock under tensor load: the peaks of an H100 are stated for 1.83
+    GHz, while NVML's maximum is 1.98 GHz, 8 % more. `name` distinguishes GeForce from other lines. For a board of
+    capability 12.0 outside GeForce the result is None: sources differ by a factor of two.
     """
     line = "GeForce" if "GeForce" in name else "other"
     for rate in rates():
@@ -147,7 +147,8 @@ def bandwidth_from_properties(memory_clock_hz: float, bus_bits: int) -> float:
     """Returns the bandwidth of device memory in GB/s: clock x bytes per transfer x 2.
 
     `memory_clock_hz` is the clock that NVML and torch report (memory_clock_rate x 1000). With this clock, the factor 2
-    is valid for HBM and for GDDR6, 6X and 7.
+    is valid for HBM and for GDDR6, 6X and 7. `bus_bits` is the width of the memory bus; one transfer has bus_bits / 8
+    bytes.
     """
     return memory_clock_hz * bus_bits / 8 * 2 / GIGA
 

@@ -97,8 +97,9 @@ class LiveJob:
 
 
 def jobs_of(beats: Iterable[Located], now_ns: float, machine: str, status: Callable[[Heartbeat], str]) -> list[LiveJob]:
-    """Groups heartbeats into jobs, the newest first. `machine` is the digest of this machine. `status` returns the
-    state of the process of a heartbeat of this machine: "gone", "stopped" or "there"."""
+    """Groups heartbeats into jobs, the newest first. `now_ns` is the current time in ns since 1970, `machine` the
+    digest of this machine. `status` returns the state of the process of a heartbeat of this machine: "gone", "stopped"
+    or "there"."""
     by_job: defaultdict[tuple[str, str, int], list[Located]] = defaultdict(list)
     for located in beats:
         alone = located.beat.world_size == 1

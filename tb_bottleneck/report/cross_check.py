@@ -86,8 +86,8 @@ def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
 
 
 def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
-    """Adds the results of each report to the other report. `alone` is a copy of the telemetry's report before the
-    joining."""
+    """Adds the results of each report to the other report. `alone` is a copy of the telemetry's report from before the
+    reports were joined."""
     trust = trust_of(trace, alone)
     verdicts = {"trace": _copy(trace).verdict, "telemetry": alone.verdict}
     _add_telemetry(trace, alone)

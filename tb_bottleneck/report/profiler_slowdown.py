@@ -30,8 +30,8 @@ def unprofiled_of(
     both.
 
     The sentence is empty if a code in `health` is in STATED_BY or `corrected` is True: in both cases, another text
-    already states the difference. `step_ns` is the median or the mean of `steps` unprofiled steps in ns. If their
-    `times` in ns are given, the ratio uses the mean of the times instead."""
+    already states the difference. `recorded_ns` is the recorded step time in ns, `step_ns` the median or the mean of
+    `steps` unprofiled steps in ns. If their `times` in ns are given, the ratio uses the mean of the times instead."""
     typical = sum(times) / len(times) if times else step_ns
     ratio, average = recorded_ns / typical, "mean" if times else "median"
     sentence = ""

@@ -68,7 +68,7 @@ _OF_A_TRACE = ("trace", "both")
 
 
 def pairs_of(located: Located) -> Iterator[tuple[int, int]]:
-    """Yields the positions of a trace and of telemetry about the same process, for each such pair."""
+    """Yields for each pair of a trace and telemetry about the same process their positions in `located`."""
     places: dict[str, list[int]] = {}
     for position, (directory, _) in enumerate(located):
         places.setdefault(place_of(directory), []).append(position)

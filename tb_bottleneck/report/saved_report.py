@@ -19,7 +19,8 @@ _WINDOW_FIELDS = {"each_ns": "step_times_ns"}
 
 
 def parse_report(values: object, ignore_unknown_fields: bool = False) -> pb.Report:
-    """Converts JSON values to a report. A report of schema 1 is converted to the current schema.
+    """Converts JSON values to a report. A report of schema 1 is converted to the current schema. If
+    `ignore_unknown_fields` is False, an unknown field is an error.
 
     Raises:
         ParseError: the values are not a report.

@@ -175,7 +175,8 @@ def _expected(report: pb.Report, causes: Sequence[str]) -> Gain | str:
 
 
 def _measured(before: pb.Report, after: pb.Report) -> Gain | str:
-    """Returns the measured gain, or a sentence with the reason why the runs cannot be compared.
+    """Returns the measured gain, or a sentence with the reason why the runs cannot be compared. `before` and `after`
+    are the reports of the run without and with the fix.
 
     The gain is the ratio of the mean step times of the whole runs if these are known from telemetry. The mean is used
     because a fix of a rare problem changes the mean, but not the typical step. Otherwise the gain is the ratio of the

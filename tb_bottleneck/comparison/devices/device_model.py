@@ -215,7 +215,8 @@ def _of_peaks(name: str, peaks: Peaks, processors: int | None, link: float | Non
 
 
 def _by_sheet(name: str, gpu: Gpu, processors: int | None) -> DeviceModel:
-    """Returns a device with the rates of its data sheet. `processors` is the number of multiprocessors."""
+    """Returns a device with the rates of its data sheet, `gpu`. `processors` is the number of multiprocessors; None if
+    it is not known."""
     tensor = {unit: rate for unit, rate in gpu.tflops.items() if unit != "fp32"}
     return DeviceModel(
         name, tensor, gpu.tflops.get("fp32"), gpu.bandwidth, gpu.achievable, processors, _link(gpu), gpu.nvlink
@@ -223,7 +224,8 @@ def _by_sheet(name: str, gpu: Gpu, processors: int | None) -> DeviceModel:
 
 
 def _link(gpu: Gpu | None) -> float | None:
-    """Returns the usable rate in GB/s of the best PCIe slot for a listed device; None if it is not known."""
+    """Returns the usable rate in GB/s of the best PCIe slot for the listed device `gpu`; None if the rate or the device
+    is not known."""
     if gpu is None:
         return None
     return link_rate(gpu.pcie_generation or 0, gpu.pcie_lanes or 0)

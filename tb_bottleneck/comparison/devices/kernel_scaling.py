@@ -116,7 +116,7 @@ def _kernel_times(
     recording: Recording, devices: DevicePair, estimate: Estimate, kernels: Bools, length: Floats
 ) -> Floats:
     """Returns the predicted times on `devices.b` in ns of the operations in the mask `kernels`. `length` has the
-    recorded length in ns of each operation."""
+    recorded length in ns of each operation. `estimate` is as in scaled_lengths."""
     ops, bounds = recording.trace.device_ops, recording.kernel_bounds
     _, least = _ratios(recording, devices, estimate)
     fill = _fill_ratio(ops.blocks, devices)

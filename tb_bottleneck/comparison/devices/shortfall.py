@@ -187,7 +187,8 @@ def _device(shortfall: ShortfallContext, whole: float) -> Iterator[pb.Shortfall]
 
 
 def _throttled(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
-    """Returns the part for a device that heat or a power limit slows down, or None."""
+    """Returns the part for a device that heat or a power limit slows down, or None. `share` is (measured - expected
+    time of the device's own work) / measured time, `whole` the measured time in ns."""
     causes = ("thermal_throttle", "power_cap")
     finding = next((finding for finding in shortfall.b.findings if finding.cause in causes), None)
     if finding is None or share < 0:
@@ -201,7 +202,8 @@ def _throttled(shortfall: ShortfallContext, share: float, whole: float) -> pb.Sh
 
 
 def _old_libraries(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
-    """Returns the part for CUDA libraries that are older than B's device, or None."""
+    """Returns the part for CUDA libraries that are older than B's device, or None. The arguments are as in
+    _throttled."""
     header = shortfall.b.recording.trace.header
     facts = header.device(shortfall.b.recording.trace.device_index)
     versions = {key: version for key, version in header.versions.items() if key in CUDA_VERSIONS and version}
@@ -216,7 +218,8 @@ def _old_libraries(shortfall: ShortfallContext, share: float, whole: float) -> p
 
 
 def _units_unused(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
-    """Returns the part for contractions that use matrix units in A, but vector units in B, or None."""
+    """Returns the part for contractions that use matrix units in A, but vector units in B, or None. The arguments are
+    as in _throttled."""
     vector_shares = [_on_vector_units(run.recording) for run in (shortfall.a, shortfall.b)]
     types = [run.measures(types_multiplied) for run in (shortfall.a, shortfall.b)]
     if (
@@ -242,7 +245,8 @@ def _on_vector_units(recording: Recording) -> float:
 
 def _batch_not_grown(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
     """Returns the part for kernels that are too small to fill B's device, which has more multiprocessors than A's,
-    although the batch size is the same; None if they do not explain half of the difference."""
+    although the batch size is the same; None if they do not explain half of the difference. The arguments are as in
+    _throttled."""
     samples = [batch_size_of(run.recording) for run in (shortfall.a, shortfall.b)]
     a, b = shortfall.devices.a.multiprocessors, shortfall.devices.b.multiprocessors
     part = (shortfall.measured[Regime.UNDERFILLED] - shortfall.expected[Regime.UNDERFILLED]) / whole
@@ -262,7 +266,8 @@ def _batch_not_grown(shortfall: ShortfallContext, share: float, whole: float) ->
 
 
 def _other_kernels(shortfall: ShortfallContext, share: float, whole: float) -> pb.Shortfall | None:
-    """Returns the part for operators that launch other kernels in B than in A, or None."""
+    """Returns the part for operators that launch other kernels in B than in A, or None. The arguments are as in
+    _throttled."""
     lengths = scaled_lengths(shortfall.a.recording, shortfall.devices, Estimate.EXPECTED)
     expected, measured = device_operators(shortfall.a.recording, lengths), device_operators(shortfall.b.recording)
     recorded = device_operators(shortfall.a.recording)

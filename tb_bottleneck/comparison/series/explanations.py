@@ -154,7 +154,8 @@ def regression_point_of(
 
 def _best_split(accounts: Accounts) -> tuple[int, float]:
     """Returns the index of the first run of the later part, and (mean time of the later part / mean time of the earlier
-    part), for the split with the smallest squared deviation of log time within the parts. Means are geometric."""
+    part), for the split with the smallest squared deviation of log time within the parts. Means are geometric.
+    `accounts` has the mean time by regime of each run."""
     means = np.log([sum(account.values()) for account in accounts])
     splits = range(1, len(means))
     at = min(

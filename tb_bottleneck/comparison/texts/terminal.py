@@ -61,8 +61,8 @@ def _waterfall(
 ) -> Iterator[str]:
     """Yields the lines of a table with one line per regime, largest change first, then the whole times.
 
-    Regimes with less than MIN_SHOWN_SHARE of the longer time are left out. `a_ns` and `b_ns` are the whole times,
-    `runs` the headings of their columns.
+    Regimes with less than MIN_SHOWN_SHARE of the longer time are left out. `bars` has the times of each regime, `title`
+    is the heading. `a_ns` and `b_ns` are the whole times, `runs` the headings of their columns.
     """
     longest = max(a_ns, b_ns)
     shown = [bar for bar in bars if max(bar.a_ns, bar.b_ns) >= MIN_SHOWN_SHARE * longest]

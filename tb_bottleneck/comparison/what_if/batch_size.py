@@ -68,7 +68,7 @@ def _factors(recording: Recording, grows: float, updates: Bools, estimate: Estim
     """Returns per operation of the judged device (time with the new batch size / recorded time).
 
     `grows` is (new samples per step / recorded ones). Operations in the mask `updates`, those of the optimizer, keep
-    their time.
+    their time. `estimate` selects the expected, the longest (LOW) or the shortest (HIGH) plausible time.
     """
     ops = recording.trace.device_ops
     length = np.maximum(ops.end - ops.start, 1).astype(np.float64)

@@ -66,7 +66,8 @@ def _forecast(
     memory: TraceMemory, recording: Recording, batch: int | None, changes_type: bool, other_device: bool
 ) -> Forecast | None:
     """Returns the forecast of the peak memory for one change: `batch` samples per step, half precision
-    (`changes_type`), or another device with the same memory use. Returns None if it is not known or nothing changes."""
+    (`changes_type`), or another device with the same memory use (`other_device`). Returns None if it is not known or
+    nothing changes."""
     if batch is not None:
         now = batch_size_of(recording)
         if isinstance(now, Missing):
@@ -131,8 +132,8 @@ class Baseline:
 
 
 def device_bound(outcomes: Mapping[Estimate, PredictedStep]) -> float:
-    """Returns a lower bound of the predicted step time in ns, the time in which the device computes. Returns 0, no
-    bound, if the low and the high estimate of this time differ."""
+    """Returns a lower bound of the predicted step time in ns: the time in which the device computes. Returns 0 (no
+    bound) if the low and the high estimate of this time differ. `outcomes` has the predicted step for each estimate."""
     least = outcomes[Estimate.HIGH].least_ns
     return least if least == outcomes[Estimate.LOW].least_ns else 0.0
 

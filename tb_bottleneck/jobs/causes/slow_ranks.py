@@ -156,8 +156,9 @@ def _whole_hosts(context: JobContext, ranks: list[int]) -> dict[int, list[int]]:
 
 
 def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1) -> Candidate:
-    """Returns the candidate for the slow `ranks` (positions). Its fix spreads the work evenly, or gives the ranks the
-    own times (time without waiting) of their peers."""
+    """Returns the candidate for the slow `ranks` (positions). `host` is the number of the host for the cause
+    `slow_host`, otherwise -1. The fix of the candidate spreads the work evenly, or gives the ranks the own times (time
+    without waiting) of their peers."""
     members = np.array(ranks, np.int64)
     excess = np.nanmean(context.own.excess[members], axis=(0, 1))
     facts: dict[str, float | str] = {

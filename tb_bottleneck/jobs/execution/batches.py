@@ -54,7 +54,8 @@ def _run(
     results: dict[int, RankResult],
     done: Callable[[], None],
 ) -> list[tuple[_Batch, BaseException]]:
-    """Runs `batches`, which are positions in `tasks`, on a new executor, and adds the results to `results` by position.
+    """Runs `batches`, which are positions in `tasks`, on a new executor of `open_executor`, and adds the results to
+    `results` by position.
 
     `done` is called after each batch. Returns the failed batches with their errors.
     """
@@ -87,7 +88,8 @@ def analyse_batch(tasks: list[Task]) -> list[RankResult]:
 
 
 def _died(task: Task, error: BaseException) -> RankResult:
-    """Returns a result which reports that the analysis of `task` ended the process of its worker."""
+    """Returns a result which reports that the analysis of `task` ended the process of its worker. `error` is the error
+    of the executor."""
     identity = ReportIdentity(task.run, task.path.replace("\\", "/").rpartition("/")[2], "trace")
     report = unreadable_report(identity, "worker_died", type(error).__name__)
     return RankResult(report.SerializeToString(deterministic=True))

@@ -92,9 +92,9 @@ def _with_files(task: Task, progress: Progress | None) -> RankResult:
 
 
 def _saved(task: Task, identity: "FileIdentity | None", store: "Store | None") -> "tuple[pb.Report | None, bytes]":
-    """Returns the saved report and summary of the recording. The report is None if no report was saved, if the task
-    does not use the cache, or if the task needs a summary of the rank and no summary was saved. The summary may be
-    empty."""
+    """Returns the saved report and summary of the recording. `identity` is the current state of the file, or None if
+    the file cannot be accessed. The returned report is None if no report was saved, if the task does not use the cache,
+    or if the task needs a summary of the rank and no summary was saved. The summary may be empty."""
     from tb_bottleneck.report.cache import sidecar
 
     if identity is None or not task.cache:

@@ -276,7 +276,8 @@ def _drifts(end: Floats, pair: Ints, clock: Ints, count: int) -> Floats:
 def _refusal(pair: Ints, clock: Ints, count: int, stepped: bool) -> str:
     """Returns the key of the reason why the clocks cannot be aligned; empty if they can be aligned.
 
-    `stepped` is True if a drift is too large for an oscillator, which means that a clock was set.
+    `pair` and `clock` have one value per row, `count` is the number of clocks. `stepped` is True if a drift is too
+    large for an oscillator, which means that a clock was set.
     """
     if not _connected(pair, clock, count):
         return "hosts_not_connected"
@@ -289,8 +290,9 @@ def _with_steps(job: JobTable, clock: Ints, offset: Floats, label: Ints, origin:
     """Returns `offset` (ns, one per clock), changed for sets of clocks that no pair connects with the first clock. With
     the new offsets, steps with equal numbers begin at the same mean time in all sets.
 
-    `clock` has the clock of each rank, `label` the number of the connected set of each clock. The error is some
-    milliseconds, which suffices to replay the ranks together, but not to distinguish waiting from transfer.
+    `clock` has the clock of each rank, `label` the number of the connected set of each clock; `origin` is as in Clocks.
+    The error is some milliseconds, which suffices to replay the ranks together, but not to distinguish waiting from
+    transfer.
     """
     begins: dict[int, list[Floats]] = {}
     numbers = sorted(set.intersection(*(set(summary.numbers) for summary in job.summaries)))
@@ -313,7 +315,8 @@ def _connected(pair: Ints, clock: Ints, count: int) -> bool:
 
 
 def _labels(pair: Ints, clock: Ints, count: int) -> Ints:
-    """Returns for each clock the lowest number of a clock that pairs connect it with, directly or through others."""
+    """Returns for each clock the lowest number of a clock that pairs connect with it, directly or through other clocks.
+    `pair` and `clock` have one value per row, `count` is the number of clocks."""
     label = np.arange(count)
     for _ in range(count):
         lowest = np.full(int(pair.max(initial=0)) + 1, count)

@@ -80,7 +80,7 @@ def _in_steps(job: JobTable, rows_of_rank: dict[int, Rows], step: Ints, ordinal:
 def _assign(part: Rows, sequence: list[_Token], usual: list[_Token], number: int, step: Ints, ordinal: Ints) -> None:
     """Writes the numbers of the rows `part` of one rank in step `number`. `sequence` are the tokens of these rows (see
     _tokens), `usual` the most frequent sequence of tokens over all ranks. The numbers are written into `step` and
-    `ordinal`. If the two differ, only matching rows are numbered."""
+    `ordinal`. If `sequence` and `usual` differ, only matching rows are numbered."""
     if sequence == usual:
         step[part], ordinal[part] = number, np.arange(len(part))
         return

@@ -2,9 +2,9 @@
 
 A rank that waits for a missing rank would wait less if a third rank, on which both depend, were faster. Therefore, each
 missing rank that a recorded rank waits for gets the own work, the order of communications and the wire times of a
-recorded peer. The peer has the same position in its groups as the missing rank in its own. Of several possible peers,
-ranks whose wire times (times of transfers) are all known are preferred, then ranks that share layers with the missing
-rank, then the nearest rank numbers.
+recorded peer. The peer has the same position in its groups as the missing rank in the corresponding groups. Of several
+possible peers, ranks whose wire times (times of transfers) are all known are preferred, then ranks that share layers
+with the missing rank, then the nearest rank numbers.
 """
 
 from collections import defaultdict

@@ -100,7 +100,8 @@ def _waits_of(job: JobTable, position: int) -> tuple[Ints, Ints, Floats]:
 
 
 def _of_rank(job: JobTable, position: int, pairs: Pairs, usual: _UsualWaits) -> RankPoints:
-    """Returns the points of the rank at `position`, including waits that were too short to be recorded."""
+    """Returns the points of the rank at `position`, including waits that were too short to be recorded. `usual` says
+    where other ranks wait."""
     summary = job.summaries[position]
     points, own = summary.points, summary.own
     row, resumes, time = points.communication + job.first[position], points.resumes == 1, points.time.astype(np.float64)
@@ -115,7 +116,8 @@ def _of_rank(job: JobTable, position: int, pairs: Pairs, usual: _UsualWaits) -> 
 
 def _reached(time: Floats, resumes: Bools, own: Floats) -> Floats:
     """Returns for each point of a rank when its own work before the point is done, in ns: the end of the previous wait
-    plus the own time (time without waiting) since then, at most `time`. `own` has the shape (points, kinds)."""
+    plus the own time (time without waiting) since then, at most `time`. `resumes` is True for the ends of waits; `own`
+    has the shape (points, kinds)."""
     done = np.cumsum(own.sum(axis=1))
     waits = np.concatenate(([-1], np.where(resumes, np.arange(len(time)), -1)))[: len(time)]
     last = np.maximum.accumulate(waits)
@@ -124,8 +126,8 @@ def _reached(time: Floats, resumes: Bools, own: Floats) -> Floats:
 
 
 def _with_missing_waits(points: RankPoints, pairs: Pairs, usual: _UsualWaits) -> RankPoints:
-    """Returns the points of one rank with waits inserted for the communications that most ranks of the pair wait for,
-    but this rank does not."""
+    """Returns the points of one rank with waits inserted for the communications for which most ranks of the pair wait,
+    but this rank does not. `usual` says where these ranks wait."""
     starts = np.flatnonzero(~points.resumes)
     pair = pairs.pair[points.row[starts]]
     missing = (pair >= 0) & ~np.isin(points.row[starts], points.row[points.resumes])

@@ -145,7 +145,7 @@ def group_rows(context: JobContext) -> list[pb.Group]:
 
 def _entry(context: JobContext, kind: str, size: int, members: list[int], rows: Ints, costs: _Costs) -> pb.Group:
     """Returns the entry for the process groups `members` (rows of the job's groups) of one kind and size. `rows` are
-    their communications."""
+    their communications, `costs` the exposed times of all communications."""
     first = context.job.groups[members[0]]
     transfers = sorted(
         _transfers(context, size, rows, costs), key=lambda item: (-(item.wait_share + item.wire_share), item.operation)
@@ -163,7 +163,8 @@ def _entry(context: JobContext, kind: str, size: int, members: list[int], rows: 
 
 
 def _transfers(context: JobContext, size: int, rows: Ints, costs: _Costs) -> Iterator[pb.Transfer]:
-    """Yields an entry for each type of operation in `rows`, communications of groups with `size` ranks."""
+    """Yields an entry for each type of operation in `rows`, which are communications of groups with `size` ranks.
+    `costs` has the exposed times of all communications."""
     table = context.job.rows
     ranks = max(len(np.unique(table.rank[rows])), 1)
     for number in np.unique(table.operation[rows]).tolist():

@@ -89,8 +89,8 @@ class GroupTable:
         return self._row(key, ProcessGroup(message.group[:100], description[:100], ranks, size))
 
     def count(self, row: int, operation: Operation, annotation: str) -> None:
-        """Counts a communication of the group `row` that was launched inside `annotation`, the name of an annotation
-        such as "FSDP::all_gather". The counts show the purpose of the group (see groups)."""
+        """Counts a communication of the type `operation` in the group `row` that was launched inside `annotation`, the
+        name of an annotation such as "FSDP::all_gather". The counts show the purpose of the group (see groups)."""
         name = operation.name.lower()
         serves = (
             text for prefix, names, text in group_annotations() if annotation.startswith(prefix) and name in names

@@ -32,9 +32,9 @@ def input_pipeline(
 ) -> pb.InputPipeline | None:
     """Returns the stages of the input pipeline and the storage.
 
-    If the stages are not known, returns only the storage; None if the storage is not known either. `workers` is the
-    present number of workers (0: the training process makes the batches), `needed` the number that would be fast
-    enough. `facts` are the untrusted facts of the run, with the kind of storage.
+    If the stages are not known, returns only the storage; None if the storage is not known either. `work` has the
+    measured work of the loader. `workers` is the present number of workers (0: the training process makes the batches),
+    `needed` the number that would be fast enough. `facts` are the untrusted facts of the run, with the kind of storage.
     """
     place = _storage(facts)
     if isinstance(work, Missing) or not work.ns > 0:

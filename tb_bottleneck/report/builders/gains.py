@@ -167,12 +167,13 @@ def _bound(recoverable: float, cause: AnyCause, all_of_it: bool, on_cpu: bool) -
     """Returns a bound of the gain from fixing `cause`. The low end is 1 (nothing is saved). The expected value is the
     gain if the fraction `recoverable` (0 to 1) of the step time is saved.
 
-    By default, the upper end equals the expected value. If `all_of_it` is True (a trace of a device), the upper end is
-    the gain if the whole cost of the cause is saved, because it is only an assumption that the profiler causes the cost
-    that is not recoverable. On the CPU, loaders, collectives and operators share the cores, so a fix that frees cores
-    may also shorten the operators: in two trials of the demo, measured gains of 2.6 and 2.1 exceeded bounds of 2.0 and
-    1.75. Therefore, a bound on the CPU states this condition (`unless`). `cause.factor` is an upper limit of the gain,
-    and `cause.most` the largest share of the step time that can be saved; both are used if they are known."""
+    By default, the upper end equals the expected value. `on_cpu` is True for CPU runs. If `all_of_it` is True (a trace
+    of a device), the upper end is the gain if the whole cost of the cause is saved, because it is only an assumption
+    that the profiler causes the cost that is not recoverable. On the CPU, loaders, collectives and operators share the
+    cores, so a fix that frees cores may also shorten the operators: in two trials of the demo, measured gains of 2.6
+    and 2.1 exceeded bounds of 2.0 and 1.75. Therefore, a bound on the CPU states this condition (`unless`).
+    `cause.factor` is an upper limit of the gain, and `cause.most` the largest share of the step time that can be saved;
+    both are used if they are known."""
     if not 0 < recoverable < 1:
         return _none()
     expected = 1 / (1 - recoverable)

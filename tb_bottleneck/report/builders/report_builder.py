@@ -99,7 +99,8 @@ def build_report(
     efficiency: EfficiencyInputs | None = None,
     unprofiled: pb.Unprofiled | None = None,
 ) -> pb.Report:
-    """Returns the report. Inputs that are None were not computed, and their parts of the report are absent.
+    """Returns the report. Inputs that are None were not computed, and their parts of the report are absent. `defects`
+    are the defects of the recording, from which the health of the report follows.
 
     `prediction` is NotPredicted if the replay is not possible, None if nothing was replayed. `places` has the places in
     the user's program by regime and cause. `account` is the time per regime. If `latest_phase_only` is True, `window`,

@@ -117,8 +117,8 @@ def _cost(
     testimony: TelemetryRecording, owner: tuple[Regime, bool], stakes: dict[Regime, Floats], first: int, after: int
 ) -> tuple[float, str]:
     """Returns the mean fraction of the time that a regime takes in the windows `first` to `after` - 1, and the severity
-    of this phase. `owner` is the regime, and whether its time is recoverable. `stakes` has the recoverable fractions by
-    regime."""
+    of this phase. `owner` is the regime, and whether its time is recoverable. `stakes` has the recoverable fraction of
+    each window by regime."""
     regime, recoverable = owner
     if regime == Regime.GPU_UNUSED:
         return 1.0, "critical"

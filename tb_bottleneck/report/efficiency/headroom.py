@@ -155,7 +155,7 @@ def _more_devices_for(recording: Recording, measures: Measures[Recording]) -> It
 
 def _more_devices(name: str, size: float | None, gpu: Gpu | None) -> pb.Headroom:
     """Returns the entry about more devices. `name` is "gradients" or "parameters", and `size` the size of these in
-    bytes, which is equal for both; None if it is not known."""
+    bytes, which is equal for both; None if it is not known. `gpu` has the data sheet of the device, or is None."""
     if size is None:
         return _headroom("more_devices", [])
     exchange = all_reduce_ns(gpu, size)

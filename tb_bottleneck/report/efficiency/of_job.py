@@ -97,7 +97,7 @@ def _mean(parts: Sequence[pb.Efficiency], field: str, complete: bool) -> Figure:
 
 def _utilisation(parts: Sequence[pb.Efficiency], steps: Sequence[float], field: str, complete: bool) -> Figure:
     """Returns the utilisation `field` of all ranks: their operations / (step time x sum of their peaks). `steps` are
-    the step times in seconds."""
+    the step times in seconds; `complete` is True if all ranks were recorded."""
     shares, peaks = _values(parts, field), _values(parts, "peak_flops")
     if shares is None or peaks is None:
         return unknown("some_ranks")

@@ -41,7 +41,8 @@ def table_text(rows: Sequence[Row], layout: Layout, chosen: Sequence[str] = ()) 
 
 
 def table_csv(rows: Iterable[Row], chosen: Sequence[str] = ()) -> str:
-    """Returns the table as CSV with full names, by default with all columns; times in ns, shares from 0 to 1."""
+    """Returns the table as CSV with full names, with the columns `chosen`, by default all; times in ns, shares from 0
+    to 1."""
     lines = [
         {header: value for key in chosen or COLUMNS for header, value in COLUMNS[key].values(row).items()}
         for row in rows
@@ -61,7 +62,8 @@ def csv_text(lines: Sequence[Mapping[str, object]]) -> str:
 
 
 def table_markdown(rows: Iterable[Row], chosen: Sequence[str] = ()) -> str:
-    """Returns the table as Markdown. Special characters in names are escaped."""
+    """Returns the table as Markdown, with the columns `chosen`, by default WIDE_COLUMNS. Special characters in names
+    are escaped."""
     keys = chosen or WIDE_COLUMNS
     lines = [_headers(keys), ["---:" if COLUMNS[key].figure else "---" for key in keys]]
     lines += [[markdown(cell) for cell in _cells(row, keys)] for row in rows]
