@@ -229,8 +229,8 @@ def _ranks(values: Floats) -> Floats:
 def _by_normal(ranks: Floats, size: int, deviation: float) -> float:
     """Returns the two-sided p-value of the Mann-Whitney test for many steps, whose rank sum is normally distributed.
 
-    `ranks` are those of both samples, `size` is the size of the first sample, and `deviation` that of its rank sum from
-    the expected sum. Ties reduce the variance (Lehmann, Nonparametrics, 1975).
+    `ranks` are the ranks of the steps of both samples. `size` is the size of the first sample. `deviation` is the
+    difference between its rank sum and the expected rank sum. Ties reduce the variance (Lehmann, Nonparametrics, 1975).
     """
     count = len(ranks)
     spread = sqrt(size * (count - size) / (count - 1) * float(np.var(ranks)))

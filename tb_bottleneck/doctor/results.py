@@ -42,7 +42,7 @@ class Examination:
 
     @property
     def status(self) -> int:
-        """The exit status: 2 without torch; otherwise 1 if a row says `does not work`, else 0."""
+        """The exit status: 2 without torch; otherwise 1 if a row says `does not work`, and 0 if none does."""
         return 2 if not self.has_torch else int(any(row.result == FAILS for row in self.rows))
 
 

@@ -1,8 +1,9 @@
 """The kind of each process group, the stages of a pipeline, and the peers of each rank.
 
 The description of a group gives its kind. If a group has no description, the kind follows from its communications: only
-messages mean a pipeline, an all-to-all means experts, gathers with scatters mean sharded parameters, and all-reduces
-mean averaged gradients, or, if there are many per step between neighbouring ranks, layers that are split over ranks.
+messages mean a pipeline, mostly all-to-alls mean experts, and gathers with scatters mean sharded parameters.
+All-reduces mean averaged gradients or, if there are many per step between neighbouring ranks, layers that are split
+over ranks.
 """
 
 from collections import Counter, defaultdict

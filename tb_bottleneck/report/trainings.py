@@ -2,8 +2,8 @@
 verdict.
 
 Recordings belong together if they lie in the monitor's directories of one training, if they are the trace and the
-telemetry of one process (same_process.py), or if they are ranks of one job (jobs.py). Nothing else is grouped: traces
-in one directory may be of unrelated trainings.
+telemetry of one process (same_process.py), or if they are ranks of one job (jobs.py). Other recordings are not grouped,
+because traces in one directory may be of unrelated trainings.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -83,7 +83,8 @@ def _recording(recording: RecordingFile, report: Report, review: pb.Review) -> I
 
 
 def _findings(report: Report) -> list[Finding | MemoryFinding]:
-    """Returns the findings about the time, and those about the memory that are worth fixing, as the tab counts them."""
+    """Returns the findings about the time and the memory findings that are worth fixing: the findings that the tab
+    counts."""
     return [*report.findings, *worth_fixing(report.memory)]
 
 

@@ -54,8 +54,8 @@ class ExpectedTime:
 def device_pair_of(a: Recording, b: Recording) -> DevicePair | None:
     """Returns the devices of recordings A and B, or None if one device is not known or both are the same.
 
-    If the rates of one were measured and those of the other are from a data sheet, both are taken from data sheets if
-    possible, because the ratio of measured rates and data sheet rates has no meaning.
+    If only one of the devices has measured rates, the rates of both are taken from data sheets if possible, because the
+    ratio of measured rates and data sheet rates has no meaning.
     """
     first, second = device_of(a.trace), device_of(b.trace)
     if first is None or second is None or first.name == second.name:

@@ -147,8 +147,8 @@ def _kernel_times(
 
 
 def _ratios(recording: Recording, devices: DevicePair, estimate: Estimate) -> tuple[Floats, Floats]:
-    """Returns two ratios (rate of B / rate of A) for each operation: that of the arithmetic rates, and that to use if
-    it is not known whether arithmetic or bandwidth limits the operation.
+    """Returns two ratios (rate of B / rate of A) for each operation: the ratio of the arithmetic rates, and the ratio
+    to use if it is not known whether arithmetic or bandwidth limits the operation.
 
     Matrix multiplications with an unknown roof (limit) are expected to be limited by arithmetic. For other kernels, the
     smaller of the ratios of arithmetic and bandwidth is expected. The worst case uses the smaller ratio for all

@@ -70,8 +70,9 @@ class SeriesGroup:
 def series_of(runs: Sequence[JudgedRun | UnjudgedRun]) -> pb.RunSeries:
     """Returns the analysis of a series of runs, in which `runs` are in order of time.
 
-    The points of a sweep are in ascending order of the setting, those of other settings in descending order of time,
-    and those of a history in the order of `runs`. Runs without a verdict or without a trace are left out; notes say so.
+    The points of a sweep are in ascending order of the setting. If the setting is not a number, the points are in
+    descending order of time. The points of a history are in the order of `runs`. Runs without a verdict or without a
+    trace are left out; notes say so.
     """
     judged = [run for run in runs if isinstance(run, ComparedRun)]
     series = pb.RunSeries(schema=SCHEMA, per="step", varies="run", kind=HISTORY)

@@ -206,8 +206,8 @@ def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ..
 
 
 def _lacking(recording: Recording, devices: DevicePair) -> list[str]:
-    """Returns the sorted names of the types in which contractions of the recording run, and which the units of device A
-    support, but those of device B do not."""
+    """Returns the sorted names of the types in which contractions of the recording run and that only the units of
+    device A support, not those of device B."""
     ops = recording.trace.device_ops
     names = np.unique(ops.name[ops.work == Work.CONTRACTION]).tolist()
     precisions = {precision_of(recording.trace.names[name]) for name in names}

@@ -1,10 +1,11 @@
 """Finds waits of all ranks for each other that no recorded communication explains.
 
 Ranks of different stages finish a step at different times, but may begin the next collectives of their groups together.
-In this case, they waited for each other before, in an operation that is not in the recording, such as a collective in a
-CUDA graph, a barrier over a store, or a norm of all gradients. The recording shows this wait as own time (time without
-waiting), for example as kernels that take as long as the wait. The shortest of these own times over the ranks is taken
-as the work. The remaining time of each rank becomes the wait in a barrier that all ranks leave together.
+In this case, the ranks waited for each other before these collectives, in an operation that is not in the recording,
+such as a collective in a CUDA graph, a barrier over a store, or a norm of all gradients. The recording shows this wait
+as own time (time without waiting), for example as kernels that take as long as the wait. The shortest of these own
+times over the ranks is taken as the work. The remaining time of each rank becomes the wait in a barrier that all ranks
+leave together.
 """
 
 from collections.abc import Iterable

@@ -160,8 +160,8 @@ class _Peers:
     def _group_of(self, row: int, peer: int, missing: int) -> int | None:
         """Returns the group of the rank `missing` that corresponds to the group `row` of the rank `peer`.
 
-        Returns UNKNOWN if `missing` has no group of this kind, and None if `peer` cannot stand for `missing`, because
-        the two ranks have different places in their groups or exchange messages in the same group.
+        Returns UNKNOWN if `missing` has no group of this kind, and None if `peer` cannot stand for `missing`: the two
+        ranks have different places in their groups, or are both in a group with messages.
         """
         group, kind = self._job.groups[row], self._grid.kinds[row]
         if missing in group.ranks:

@@ -16,8 +16,8 @@ spans could not be distinguished."""
 def pipeline_table(context: JobContext) -> PipelineTable | None:
     """Returns the forward and backward passes of one step, the middle one of the steps that all ranks recorded.
 
-    Returns None if there is no pipeline, if the clocks are not aligned, or if the ranks have no step in common or no
-    passes in it.
+    Returns None if there is no pipeline, if the clocks are not aligned, if the ranks have no step in common, or if this
+    step has no passes.
     """
     job, graph = context.job, context.graph
     if context.grid.stages < 2 or context.clocks.because:

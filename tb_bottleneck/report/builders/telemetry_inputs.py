@@ -80,8 +80,8 @@ class TelemetryTexts:
         return self.label(regime) if severity == "none" else regime.label
 
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
-        """Returns the headline of the report: that of the costliest cause of the conclusion's regime if this cause has
-        a headline, otherwise that of the regime."""
+        """Returns the headline of the report: the headline of the costliest cause in the conclusion's regime or, if
+        this cause has no headline, that of the regime."""
         advice, regime = telemetry_advice(), conclusion.regime
         if (regime, conclusion.severity) == (Regime.UNEXPLAINED, "none") and self.unknown.largest == UNSEEN:
             return advice.headline["unknown"].safe_substitute(context.values(conclusion.share))

@@ -41,8 +41,8 @@ class TraceTexts:
         return regime.label
 
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
-        """Returns the headline of the report: that of the costliest cause of the conclusion's regime if this cause has
-        a headline, otherwise that of the regime."""
+        """Returns the headline of the report: the headline of the costliest cause in the conclusion's regime or, if
+        this cause has no headline, that of the regime."""
         regime = conclusion.regime
         advice = regime_advice(regime)
         verdict = next(verdict for verdict in verdicts if verdict.regime == regime)

@@ -1,9 +1,9 @@
 """Stores reports and summaries of ranks in the user's cache directory: an unchanged trace is not read twice.
 
 There is one file per entry. The name of the file is a hash of the trace's identity. The file contains the entry, and a
-hash of its name and the entry. Other users may be able to write to the directory, so only files of this user that
-nobody else may change are used. Files are replaced atomically, so any number of processes may use one directory. After
-an error, the trace is read again: no exception is raised.
+hash of its name and the entry. Other users may be able to write to the directory. Therefore, a file is used only if it
+belongs to this user and nobody else may change it. Files are replaced atomically, so any number of processes may use
+one directory. After an error, the trace is read again: no exception is raised.
 """
 
 import contextlib

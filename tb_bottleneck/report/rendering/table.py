@@ -19,7 +19,7 @@ WIDE_COLUMNS = ("name", "severity", "verdict", "share", "gain", "step", "rate", 
 _LEAST_NEEDED = ("health", "rate", "share")
 """Default columns that are left out in a narrow terminal, in this order, so that names are not cut."""
 _IF_ROOM = ("memory", "device", "verdict")
-"""Columns that a terminal of medium width adds, in this order, as far as they fit beside full names."""
+"""Columns that are added in a terminal of medium width, in this order, if they fit in addition to full names."""
 _NAME_ROOM = 28
 """Smallest width of names in characters; columns are left out if names would have less. With fewer characters, names of
 one folder look alike."""
