@@ -20,8 +20,9 @@ from tb_bottleneck.trace.table import Bools
 
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 Selection = Callable[[Bools, Bools, Bools], Bools]
-"""A function that selects the calls to count. Its arguments are three masks, with one element per call: the call frees
-memory; it is about host memory; an operator makes it. It returns the mask of the calls to count."""
+"""A function that selects the calls to count. Its arguments are three masks with one element per call: True if the call
+frees memory, if the call concerns host memory, and if an operator makes the call. The function returns the mask of the
+calls to count."""
 
 _FREES = ("Free", "Unmap", "Release", "Unregister")
 
@@ -32,13 +33,13 @@ def driver_allocations(recording: Recording) -> Measure | Missing:
 
 
 def cache_frees(recording: Recording) -> Measure | Missing:
-    """Calls per step outside any operator that free device memory, as torch.cuda.empty_cache() does."""
+    """Calls per step that free device memory outside of any operator, as torch.cuda.empty_cache() does."""
     return _per_step(recording, lambda frees, host, inside: frees & ~host & ~inside)
 
 
 def frees_under_pressure(recording: Recording) -> Measure | Missing:
-    """Calls per step inside operators that free device memory. The allocator frees its cache inside an operator only if
-    the memory is full."""
+    """Calls per step that free device memory inside operators. The allocator frees its cache inside an operator only if
+    the device memory is full."""
     return _per_step(recording, lambda frees, host, inside: frees & ~host & inside)
 
 
@@ -60,8 +61,8 @@ def _per_step(recording: Recording, select: Selection) -> Measure | Missing:
 
 
 def _calls(recording: Recording) -> tuple[Calls, Bools]:
-    """Returns the memory calls of the window on the threads that launch kernels, and a mask of the calls that an
-    operator makes."""
+    """Returns the memory calls of the window on the threads that launch kernels, and a mask of these calls: True if an
+    operator makes the call."""
     trace = recording.trace
     called, _ = trace.calling_operators
     mine = (trace.calls.role == Role.ALLOCATE) & in_host_steps(recording, trace.calls.start)

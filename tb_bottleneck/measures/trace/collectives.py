@@ -1,4 +1,5 @@
-"""Measures of the collectives: their messages, bandwidth, and share hidden by compute."""
+"""Measures of the collectives: the size of their messages, their bandwidth, and how much of their time overlaps with
+other work."""
 
 from dataclasses import dataclass
 
@@ -100,8 +101,8 @@ def ranks(recording: Recording) -> Measure | Missing:
 
 
 def hidden_collectives(recording: Recording) -> Measure | Missing:
-    """Share of the collectives' time that overlaps with other work. The rest is the time of the regime
-    `communication`."""
+    """Share of the collectives' time that overlaps with other work. Their time without overlap is the time of the
+    regime `communication`."""
     rows, steps = collectives_of(recording), recording.steps
     running = clip(union(rows.start, rows.end), steps.begin, steps.end)
     if not running.total():
@@ -111,13 +112,18 @@ def hidden_collectives(recording: Recording) -> Measure | Missing:
 
 
 def shard_collectives(recording: Recording) -> Measure | Missing:
-    """Share of the collectives' time that gathers shards or reduces and scatters them, as in FSDP and ZeRO."""
+    """Share of the collectives' time in all-gathers and reduce-scatters, which FSDP and ZeRO use for shards of the
+    model."""
     return _time_in(recording, "allgather", "all_gather", "reducescatter", "reduce_scatter")
 
 
 def all_to_all_collectives(recording: Recording) -> Measure | Missing:
-    """Share of the collectives' time in which every rank sends to every other rank, as for distributed embedding tables
-    and mixtures of experts."""
+    """Share of the collectives' time in all-to-alls (every rank sends to every other rank), as for distributed
+    embedding tables and mixtures of experts.
+
+    Point-to-point operations are included, because their kernels have the same names (see
+    `point_to_point_collectives`).
+    """
     return _time_in(recording, "sendrecv", "alltoall", "all_to_all", "deepep", "deep_ep")
 
 
@@ -139,7 +145,7 @@ def point_to_point_collectives(recording: Recording) -> Measure | Missing:
 
 
 def collectives_after_backward(recording: Recording) -> Measure | Missing:
-    """Share of the collectives' time in those that are issued after the last backward operator of their step."""
+    """Share of the collectives' time in collectives that are issued after the last backward operator of their step."""
     rows = collectives_of(recording)
     backward = host_rows(recording, lambda name: name.startswith(_BACKWARD), Kind.CPU_OP)
     if not len(rows) or not len(backward):
@@ -166,11 +172,11 @@ def buckets(recording: Recording) -> Measure | Missing:
 
 
 def bus_bandwidth(recording: Recording) -> Measure | Missing:
-    """Rate (bytes per second) of the fastest large collective on one link, as nccl-tests computes it.
+    """Rate (bytes per second) at which the fastest large collective uses one link, as nccl-tests computes the rate.
 
-    An all-reduce of n ranks moves 2 (n - 1) / n of its message over each link, other collectives (n - 1) / n. The
-    fastest collective is used because it waited least for other ranks, so its rate is closest to that of the link.
-    Large means at least LARGE_MESSAGE_BYTES.
+    An all-reduce of n ranks moves 2 (n - 1) / n of its message over each link, other collectives move (n - 1) / n. A
+    collective is large if its message has at least LARGE_MESSAGE_BYTES. The fastest one is used because it waited least
+    for other ranks, so its rate is closest to the rate of the link.
     """
     rows, size = collectives_of(recording), recording.trace.header.world_size or 0
     large = rows.take((rows.bytes >= LARGE_MESSAGE_BYTES) & (rows.end > rows.start))
@@ -216,8 +222,9 @@ def data_parallel_devices(recording: Recording) -> Measure | Missing:
 def idle_during_other_devices(recording: Recording) -> Measure | Missing:
     """Share of the window in which this device is idle and another device of this process works.
 
-    The share is 0 if less than TURN_SHARE of the other devices' work is in that time: then they mostly work at the same
-    time. Layers that are distributed over several devices work one after the other, as with `device_map="auto"`.
+    The share is 0 if less than TURN_SHARE of the other devices' working time is in this idle time: the devices then
+    mostly work at the same time. Devices take turns if the layers of a model are distributed over them, as with
+    `device_map="auto"`.
     """
     ops = recording.trace.all_device_ops
     others = ops.take(ops.device != recording.trace.device_index)

@@ -27,8 +27,8 @@ UNKNOWN = "the reason was not recorded; the most common one is a graph break in 
 
 
 class Uncompiled(Record, frozen=True):
-    """A function that torch runs without compiling it, with the reason. `line` is its first line. Texts are
-    untrusted."""
+    """A function that torch runs without compiling it, with the reason. `line` is the first line of the function.
+    `function`, `file` and `reason` are untrusted text."""
 
     function: str
     file: str
@@ -41,9 +41,9 @@ def uncompiled(recording: Recording) -> tuple[Uncompiled, ...]:
     """Returns the functions for which torch.compile was called, but of which no call in the window ran compiled code.
 
     torch runs a whole function without compiled code if a graph break is inside a loop or a `with` block, where torch
-    cannot resume (pytorch torch/_dynamo/symbolic_convert.py). Only Python frames show this: torch's wrapper is called,
-    but no compiled region begins inside the wrapper. All releases of torch that record this frame also record every
-    compiled region. Empty if Python frames were not recorded.
+    cannot resume (pytorch torch/_dynamo/symbolic_convert.py). Only Python frames show such a function: torch's wrapper
+    is called, but no compiled region begins inside the wrapper. All releases of torch that record the wrapper's frame
+    also record every compiled region. Empty if Python frames were not recorded.
     """
     trace, events = recording.trace, recording.trace.events
     wrappers = host_rows(recording, lambda name: bool(_WRAPPER.search(name)), Kind.PYTHON)
@@ -84,8 +84,8 @@ def _in_words(entry: Uncompiled) -> str:
 
 
 def _called(recording: Recording, frames: Rows, wrapper: int) -> str:
-    """Returns the name of the first frame in `frames` that is of the user's program and is inside the event row
-    `wrapper`; "" if there is none. `frames` are event rows."""
+    """Returns the name of the first frame of the user's program in `frames` that is inside the frame `wrapper`; "" if
+    there is none. `frames` and `wrapper` are event rows."""
     trace, events = recording.trace, recording.trace.events
     inside = frames[(events.thread[frames] == events.thread[wrapper]) & (events.end[frames] <= events.end[wrapper])]
     names = (trace.names[events.name[row]] for row in inside.tolist())
@@ -119,7 +119,7 @@ class OutsideOperator(Record, frozen=True):
 
 def operators_outside(recording: Recording, regions: Rows) -> tuple[OutsideOperator, ...]:
     """Returns the operators that are neither inside another operator nor inside one of `regions` (event rows of
-    compiled regions): the _MAX_OUTSIDE with the most host time, longest first."""
+    compiled regions), longest host time first; at most _MAX_OUTSIDE. Empty if there are no `regions`."""
     trace, events = recording.trace, recording.trace.events
     if not len(regions):
         return ()
@@ -139,8 +139,8 @@ def operators_outside(recording: Recording, regions: Rows) -> tuple[OutsideOpera
 
 
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
-# Blocks around the code that torch.compile has generated (pytorch torch/_dynamo/eval_frame.py and, in older versions
-# the only ones, torch/_inductor/codecache.py).
+# Blocks around the code that torch.compile has generated (pytorch torch/_dynamo/eval_frame.py and
+# torch/_inductor/codecache.py). Older versions of torch record only the blocks of codecache.py.
 _REGIONS = ("Torch-Compiled Region", "## Call CompiledFxGraph")
 _REGION_KINDS = (Kind.ANNOTATION, Kind.CPU_OP)
 # Kernels written by torch.compile's code generator (pytorch torch/_inductor/codegen/triton.py).
@@ -159,7 +159,7 @@ def compiled_kernels(recording: Recording) -> Measure | Missing:
 def compiled_regions(recording: Recording) -> Measure | Missing:
     """Runs of compiled regions per step (count); missing if no compiled region was recorded.
 
-    Several regions per step are the parts of a model with graph breaks, or several models.
+    There are several regions per step if graph breaks divide a model, or if several models are compiled.
     """
     rows = host_rows(recording, lambda name: name.startswith(_REGIONS[0]), *_REGION_KINDS)
     if not len(rows):

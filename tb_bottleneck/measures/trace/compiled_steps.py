@@ -1,9 +1,10 @@
 """The parts of a compiled step outside of compiled graphs: compilations, graph breaks, and operators.
 
 torch marks each call of compiled code with a region `Torch-Compiled Region: frame/number`, and each phase of a
-compilation with `NAME (dynamo_timed)`. The code after a graph break becomes a separate function, whose name has the
-line of the break; it runs inside the region before the break. Functions, guards and reasons come from the monitor or
-from torch's log beside the trace; functions also come from Python frames.
+compilation with `NAME (dynamo_timed)`. The code after a graph break becomes a separate function, whose name contains
+the line of the break. This function runs inside the region of the code before the break. The functions, the guards that
+failed and the reasons of graph breaks come from the monitor or from torch's log beside the trace. The functions can
+also come from Python frames.
 """
 
 import re
@@ -34,10 +35,11 @@ _MAX_LISTED = 3
 
 
 class Compilations(Record, frozen=True):
-    """The compilations of one function in the recording. Texts are untrusted.
+    """The compilations of one function in the recording. All texts are untrusted.
 
-    `line` is 0 if it is not known. `count` is the number of compilations, and `ns` their total time. `reasons` are
-    guards that failed. `failure` says why torch runs the function without compiling it; empty if torch compiles it.
+    `line` is 0 if the line is not known. `count` is the number of compilations, and `ns` their total time. `reasons`
+    are guards that failed. `failure` says why torch runs the function without compiling it; empty if torch compiles the
+    function.
     """
 
     function: str
@@ -50,10 +52,11 @@ class Compilations(Record, frozen=True):
 
 
 class BrokenGraph(Record, frozen=True):
-    """A graph break in `function`, at `line` of `file`. Texts are untrusted.
+    """A graph break in `function`, at `line` of `file`. All texts are untrusted.
 
-    `reason` is torch's reason; empty if it is not known. `ns` is the total time from the end of the graph to the next
-    graph, in all steps and without the time of compiling; None if it is not known.
+    `reason` is torch's reason for the break; empty if the reason is not known. `ns` is the total time in all steps from
+    the end of the graph before the break to the start of the region after it, without the time of compiling; None if
+    this time is not known.
     """
 
     function: str
@@ -134,10 +137,10 @@ def _place(entry: Compilations | BrokenGraph) -> str:
 
 
 def _functions_of(recording: Recording, regions: Rows, log: CompileLog) -> dict[str, tuple[str, str, int]]:
-    """Returns a dict: torch's number of a function -> (function, file, line). They come from `log` or, for functions
-    that are not in it, from Python frames. `regions` are the event rows of compiled regions.
+    """Returns a dict: torch's number of a function -> (function, file, line). The values come from `log` or, for
+    functions that are not in `log`, from Python frames. `regions` are the event rows of compiled regions.
 
-    The frame of a compiled function is the first frame outside torch that begins inside its region.
+    The frame of a compiled function is the first frame outside torch that begins inside the function's region.
     """
     trace, events = recording.trace, recording.trace.events
     frames, found = trace.rows(Kind.PYTHON), {}
@@ -188,7 +191,7 @@ def _compilations(
             function, file, line = entry.function, entry.file, entry.line
         function, resumed = original_function(function)
         count = int(np.searchsorted(begun, end) - np.searchsorted(begun, begin))
-        if count or entry is not None or key is None:  # else the backward graph of the function before
+        if count or entry is not None or key is None:  # otherwise a backward graph of the previous function
             key = (function, file, resumed or line)
         totals[key] += end - begin
         counts[key] += count
@@ -201,8 +204,8 @@ def _compilations(
 def _breaks(
     recording: Recording, compiling: Spans, regions: Rows, functions: dict[str, tuple[str, str, int]], log: CompileLog
 ) -> tuple[BrokenGraph, ...]:
-    """Returns the graph breaks, longest first. They are found from the compiled regions of functions that torch created
-    for the code after a break. The arguments are as in `_compilations`."""
+    """Returns the graph breaks, longest first. Each break is found from the compiled region of the function that torch
+    created for the code after the break. The arguments are as in `_compilations`."""
     trace, events = recording.trace, recording.trace.events
     graphs = host_rows(recording, lambda name: bool(_GRAPH.search(name)), Kind.CPU_OP, Kind.ANNOTATION, Kind.PYTHON)
     graph_ends = np.sort(events.end[graphs])
@@ -217,7 +220,7 @@ def _breaks(
         begin = int(events.start[region])
         before = int(np.searchsorted(graph_ends, begin, side="right")) - 1
         key, gap = (original, file, line), None
-        # The graph before it ran inside of the region around this one.
+        # The time is known only if the graph before the break ended inside the region that contains this region.
         if before >= 0 and outer != region and graph_ends[before] > events.start[outer]:
             ended = int(graph_ends[before])
             gap = float(begin - ended - int(compiling.covered(ended, begin)))

@@ -17,10 +17,11 @@ from tb_bottleneck.trace.kernel_names import name_matches
 NO_DEVICE = Missing("the work ran on the CPU: there are no copies to a device")
 # Smaller copies are limited by their latency, not by the link; from 1 MiB a PCIe link is near its rate.
 LARGE_COPY_BYTES = 1 << 20
-# The fastest copies show the link's rate: others share the link with other devices or with copies the other way.
+# The fastest copies show the link's rate. Slower copies share the link with other devices or with copies in the other
+# direction.
 BEST_PERCENTILE = 90
 MIN_COPIES = 3
-# PCI-SIG defines links of at most 32 lanes; the context of a trace is untrusted.
+# PCI-SIG defines links of at most 32 lanes. The context of a trace is untrusted, so larger numbers are ignored.
 MAX_LANES = 32
 
 
@@ -69,7 +70,7 @@ def copies_to_device(recording: Recording) -> Measure | Missing:
 
 def pinned_bandwidth(recording: Recording) -> Measure | Missing:
     """Bytes per second of the fastest large copies from pinned memory to the device: the percentile BEST_PERCENTILE of
-    copies of at least LARGE_COPY_BYTES."""
+    the rates of all copies of at least LARGE_COPY_BYTES."""
     return _bandwidth(recording, "Pinned")
 
 
@@ -79,11 +80,11 @@ def pageable_bandwidth(recording: Recording) -> Measure | Missing:
 
 
 def link_bandwidth(recording: Recording) -> Measure | Missing:
-    """Bytes per second that copies from pinned memory should reach: the calibrated rate of this machine, or else
-    USABLE_LINK_SHARE of the link's raw rate.
+    """Bytes per second that copies from pinned memory should reach: the calibrated rate of this machine if it is at
+    most the link's raw rate, or else USABLE_LINK_SHARE of the raw rate.
 
-    The raw rate is that of the slot that the monitor recorded, or else of the best slot for the device according to its
-    data sheet.
+    The raw rate is the rate of the slot that the monitor recorded, or else the rate of the fastest slot that the
+    device supports according to its data sheet. Missing if the raw rate is not known.
     """
     rate = _recorded_slot_rate(recording) or slot_rate(recording)
     measured = calibration(recording.trace).get("h2d_pinned_bytes_per_s", 0.0)

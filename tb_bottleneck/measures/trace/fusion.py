@@ -1,6 +1,7 @@
-"""Measures of work that fewer kernels or operators could do: pointwise kernels, optimizers, and unbatched calls.
+"""Measures of work that fewer kernels or operators could do.
 
-The optimizers in question loop over parameters. Unbatched calls repeat the same small work for each item of a batch.
+This is the work of pointwise kernels, of optimizers that loop over the parameters, and of unbatched calls, which repeat
+the same small work for each item of a batch.
 """
 
 import re
@@ -59,8 +60,8 @@ def unbatched_calls(recording: Recording) -> Measure | Missing:
 
 
 def idle_in_unbatched_calls(recording: Recording) -> Measure | Missing:
-    """Share of the window in which the device is idle during the calls of loops over items (see `repeated_calls`),
-    without the first call of each loop."""
+    """Share of the window in which the device is idle during the calls of loops over the items of a batch (see
+    `repeated_calls`). The first call of each loop is left out."""
     others = repeated_calls(recording).others
     idle = int(recording.idle.covered(others.starts, others.ends).sum())
     return Measure(idle / recording.account.window, "share", "window", len(others))
@@ -138,10 +139,10 @@ _MULTI_TENSOR = re.compile(r"multi_tensor_apply|FusedOptimizer|fused_adam", re.I
 
 
 def pointwise_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in torch's pointwise kernels, each of which computes one operator; on a CPU run in pointwise
-    operators.
+    """Share of the window in torch's pointwise kernels, each of which computes one operator. On a CPU run, the share of
+    the window in pointwise operators.
 
-    Kernels that the optimizer launches are left out, because compiling the model does not fuse them.
+    Kernels that the optimizer launches are left out, because compiling the model does not fuse these kernels.
     """
     return _pointwise_time(recording, in_optimizer=False)
 
@@ -161,7 +162,7 @@ def _pointwise_time(recording: Recording, in_optimizer: bool) -> Measure:
 
 
 def pointwise_kernels(recording: Recording) -> Measure | Missing:
-    """Number of pointwise kernels (see `pointwise_share`) per step; on a CPU run, of pointwise operators."""
+    """Number of pointwise kernels (see `pointwise_share`) per step; on a CPU run, the number of pointwise operators."""
     if not recording.on_device:
         rows, _ = pointwise_operators(recording, in_optimizer=False)
         return Measure(len(rows) / len(recording.steps), "count", "step", len(rows))
@@ -170,7 +171,7 @@ def pointwise_kernels(recording: Recording) -> Measure | Missing:
 
 
 def optimizer_launches(recording: Recording) -> Measure | Missing:
-    """Launches per step inside Optimizer.step, if each updates one parameter. 0 if the optimizer updates many
+    """Launches per step inside Optimizer.step, if each launch updates one parameter. 0 if the optimizer updates many
     parameters per launch.
 
     On a CPU run, the operators that Optimizer.step calls are counted instead of launches.
@@ -224,9 +225,9 @@ def pointwise_ops(recording: Recording, in_optimizer: bool = False) -> DeviceOps
 
 
 def pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows, Ints]:
-    """Returns two arrays: the event rows of pointwise operators on the main thread, and the own time of each in ns,
-    without the operators that it calls. If `in_optimizer` is True, these are the operators that the optimizer calls,
-    otherwise all others."""
+    """Returns two arrays: the event rows of pointwise operators on the main thread, and the own time of each operator
+    in ns (without the operators that it calls). The operators are those that the optimizer calls if `in_optimizer` is
+    True, otherwise all others."""
     trace, events, operators = recording.trace, recording.trace.events, recording.main_operators
     rows, own = operators.rows, operators.own
     chosen = (events.kind[rows] == Kind.CPU_OP) & in_host_steps(recording, events.start[rows])
@@ -238,6 +239,7 @@ def pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows,
 
 
 def _kernels(recording: Recording, pattern: re.Pattern[str]) -> DeviceOps:
-    """Returns the streaming kernels of the window whose name contains a match of `pattern`."""
+    """Returns the streaming kernels of the window (kernels that mainly read and write memory) whose name contains a
+    match of `pattern`."""
     ops = device_work(recording, Work.STREAMING)
     return ops.take(name_matches(recording.trace.names, ops.name, lambda name: bool(pattern.search(name))))

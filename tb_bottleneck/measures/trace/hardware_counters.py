@@ -16,7 +16,7 @@ telemetry (measures/telemetry/device.py). An idle device lowers its clock."""
 
 
 def sm_active(recording: Recording) -> Measure | Missing:
-    """Measured share of the window in which a multiprocessor has work, as the mean of all multiprocessors."""
+    """Measured share of the window in which a multiprocessor has work: the mean over all multiprocessors."""
     return _mean(recording, Signal.SM_ACTIVE, "share")
 
 
@@ -37,7 +37,8 @@ def hottest(recording: Recording) -> Measure | Missing:
 
 
 def clock_below_highest(recording: Recording) -> Measure | Missing:
-    """Mean of 1 - clock / highest clock of the recording, while the device works (share of the highest clock)."""
+    """How far the clock is below the highest clock of the recording while the device works: the mean of
+    1 - clock / highest clock (share of the highest clock)."""
     samples = samples_of(recording.trace, Signal.CLOCK)
     inside = _inside(recording, Signal.CLOCK)
     if samples is None or inside is None or not samples.values.max() > 0:

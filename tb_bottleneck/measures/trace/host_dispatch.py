@@ -59,8 +59,8 @@ def host_operators(recording: Recording) -> Measure | Missing:
 
 
 def batch_operator_share(recording: Recording) -> Measure | Missing:
-    """Share of the device's idle time in waits for batches during which operators of the training loop make batches on
-    the host.
+    """Of the time in which the device is idle because it waits for a batch: the share in which operators of the
+    training loop make batches on the host.
 
     Operators inside fetches of a DataLoader do not count.
     """
@@ -77,8 +77,8 @@ def batch_operator_share(recording: Recording) -> Measure | Missing:
 
 
 def created_share(recording: Recording) -> Measure | Missing:
-    """Share of the time of batch-making operators that is in operators that write constant or random values, such as
-    torch.randn."""
+    """Of the time of host operators that make batches: the share in operators that write constant or random values,
+    such as torch.randn."""
     if not recording.on_device:
         return _CPU_RUN
     rows = _outermost(recording, makes_batch=True)
@@ -93,11 +93,11 @@ def created_share(recording: Recording) -> Measure | Missing:
 
 
 def operator_names(recording: Recording, makes_batch: bool) -> tuple[list[str], int]:
-    """Returns the MAX_NAMES_LISTED names of host operators with the most time in the window, and the number of calls of
-    all of them.
+    """Returns the names of the MAX_NAMES_LISTED host operators with the most time in the window, and the number of
+    calls of all host operators.
 
-    An operator that calls another host operator is left out. `makes_batch` selects the operators that make batches, or
-    else the others.
+    Only operators that make batches are considered if `makes_batch` is True, otherwise only the others. An operator
+    that calls another host operator is left out.
     """
     events, rows = recording.trace.events, _outermost(recording, makes_batch)
     if not len(rows):
@@ -120,7 +120,8 @@ def _outermost(recording: Recording, makes_batch: bool) -> Rows:
 _HOST_DISPATCH_CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 MIN_STEPS_FOR_PAUSES = 3
 LONG_PAUSE_SHARE = 0.5
-# As many as items of a small batch, rather than the metrics of a step. Our own limit.
+# A loop over the items of a small batch reads at least as many values. Reading the metrics of a step needs fewer. Our
+# own limit.
 MIN_VALUES_READ = 10
 MAX_OPERATORS_LISTED, MAX_CALLS_LOCATED = 30, 100
 
@@ -188,7 +189,8 @@ def operators(recording: Recording) -> Measure | Missing:
 
 
 def values_read_singly(recording: Recording) -> Measure | Missing:
-    """Calls of aten::item per step, each of which reads one value; missing if there are fewer than MIN_VALUES_READ."""
+    """Calls of aten::item per step, each of which reads one value; missing if there are fewer than MIN_VALUES_READ per
+    step."""
     rows = recording.trace.rows(Kind.CPU_OP)
     events = recording.trace.events
     read = rows[name_matches(recording.trace.names, events.name[rows], lambda name: name == "aten::item")]
@@ -212,7 +214,7 @@ def idle_before_first_work(recording: Recording) -> Measure | Missing:
     """Share of the window in which the device is idle before the first work of any device, while Python or the host's
     operators run.
 
-    The share is 0 in a recording with steps.
+    The share is 0 if the recording is divided into steps.
     """
     if not recording.on_device:
         return _HOST_DISPATCH_CPU_RUN
@@ -226,8 +228,8 @@ def idle_before_first_work(recording: Recording) -> Measure | Missing:
 def steps_between_pauses(recording: Recording) -> Measure | Missing:
     """The median number of steps from one step with a long pause to the next; 1 if every step has a long pause.
 
-    A step has a long pause if Python keeps the device idle for more than half (LONG_PAUSE_SHARE) as long as in the step
-    with the most such time.
+    The pause of a step is the time in which Python keeps the device idle. A pause is long if it takes more than half
+    (LONG_PAUSE_SHARE) of the time of the longest pause.
     """
     spans, edges = _python_time(recording), recording.steps.edges
     if len(recording.steps) < MIN_STEPS_FOR_PAUSES or not len(spans):

@@ -1,4 +1,5 @@
-"""The stages of making a batch, from Python frames of the loader on the training thread, or sampled in its workers."""
+"""The stages of making a batch: from recorded Python frames if the training thread makes the batches, else from samples
+taken in the loader's workers."""
 
 import math
 
@@ -49,7 +50,8 @@ def loader_work(recording: Recording) -> LoaderWork | Missing:
     if isinstance(work, Missing) or not work.batches:
         return work
     fetched = _batches_in_window(recording)
-    # The samples are of the whole run: its batches take as long beside the loader as those of the window.
+    # Pinning and copies are measured in the window, but the samples cover the whole run. Both times are scaled:
+    # times batches of the run / batches of the window.
     times = work.batches / max(fetched, 1)
     return work.with_beside(Stage(name, "", ns * times) for name, ns in _beside(recording) if ns)
 
@@ -84,11 +86,11 @@ def workers_at_work(recording: Recording) -> Measure | Missing:
 
 
 def processes_needed(recording: Recording) -> Measure | Missing:
-    """Number of worker processes that would make batches as fast as a step without the wait for batches uses them,
-    regardless of the number of cores (count).
+    """Number of worker processes that would make batches as fast as the training uses them if it never waits for a
+    batch (count). The number of cores does not limit this number.
 
-    Time in which one process makes the batches of a step / time of the step without the wait for batches, rounded up.
-    With gradient accumulation, a step has several batches.
+    The number is the time in which one process makes the batches of a step / the time of the step without the wait for
+    batches, rounded up. With gradient accumulation, a step has several batches.
     """
     batch, idle = batch_time(recording), loader_idle(recording)
     if isinstance(batch, Missing) or isinstance(idle, Missing):
@@ -141,8 +143,8 @@ def _work_of_frames(recording: Recording) -> LoaderWork | Missing:
 
 
 def _beside(recording: Recording) -> tuple[tuple[str, float], ...]:
-    """Returns (("pin", ns), ("copy", ns)): the time in which threads other than the loading one copy batches to pinned
-    memory, and the time in which copies to the device run."""
+    """Returns (("pin", ns), ("copy", ns)): the time in which threads other than those that load batches copy batches to
+    pinned memory, and the time in which copies to the device run."""
     trace, events = recording.trace, recording.trace.events
     pinning = trace.rows(Kind.PYTHON)
     pinning = pinning[in_host_steps(recording, events.start[pinning])]

@@ -31,10 +31,11 @@ _NOTHING = Missing("no interruption was recorded")
 
 
 class Interruptions(Record, frozen=True, eq=False):
-    """Interruptions in order of time, one element each. `rows` are event rows, `begin` and `end` are in ns.
+    """Interruptions in order of time. Each array has one element per interruption. `rows` are event rows, `begin` and
+    `end` are in ns.
 
     `kind` is an index into INTERRUPTION_KINDS, or len(INTERRUPTION_KINDS) for other kinds. `end` is the end of the
-    event or, for an evaluation of which the event is only the beginning, the end of the evaluation.
+    event. If the event is only the beginning of an evaluation, `end` is the end of the evaluation.
     """
 
     rows: Rows
@@ -98,11 +99,11 @@ def first_runs(recording: Recording) -> Measure | Missing:
 
 
 def first_runs_once(recording: Recording) -> Measure | Missing:
-    """Share of the window in first runs, if they are in fewer than MIN_RECURRING_STEPS steps or the recording has no
-    steps; otherwise 0.
+    """Share of the window in first runs (code that runs for the first time), if fewer than MIN_RECURRING_STEPS steps
+    have first runs or the recording has no steps; otherwise 0.
 
-    First runs in several steps may occur in all steps, as if torch.compile meets new shapes. First runs in one step are
-    a start-up.
+    First runs in several steps may occur in all steps, for example if torch.compile meets new shapes. First runs in one
+    step are a start-up.
     """
     begin, end, time = first_runs_of(recording)
     steps = np.searchsorted(recording.steps.edges, begin, side="right")
@@ -197,8 +198,8 @@ def _steps_with(recording: Recording, rows: Rows) -> Ints:
 
 
 def _step_time(recording: Recording, interrupted: bool) -> Measure | Missing:
-    """Returns the mean time of the steps with (`interrupted`) or without an interruption of the kind with the most
-    time."""
+    """Returns the mean time of the steps with an interruption of the kind with the most time if `interrupted` is True,
+    otherwise of the steps without one."""
     steps, length = np.zeros(len(recording.steps), np.bool_), recording.steps.durations
     steps[_steps_with(recording, interruptions_of(recording).costliest().rows)] = True
     if not steps.any() or steps.all():

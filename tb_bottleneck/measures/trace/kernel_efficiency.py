@@ -23,8 +23,8 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints
 _NO_DEVICE = Missing("the work ran on the CPU: there are no kernels")
 # TF32 is worth its loss of precision from this ratio of the rates on; devices have 1 or at least 2.
 FASTER = 1.1
-# Types with a smaller share of the kernels' time are left out of lists of types.
 MOSTLY = 0.5
+# Types with a smaller share of the kernels' time are left out of lists of types.
 WORTH_LISTING = 0.01
 
 MOST = 0.5
@@ -32,8 +32,8 @@ MOST = 0.5
 
 
 def roofs_known(recording: Recording) -> Measure | Missing:
-    """Share of the kernels' time in kernels whose limit (arithmetic or bandwidth) is known from shapes. The limits of
-    other kernels are inferred from their names."""
+    """Share of the kernels' time in kernels whose limit (arithmetic or bandwidth) is known from the shapes of tensors.
+    The limits of other kernels are inferred from their names."""
     inside, length = _kernel_time(recording)
     if not length.sum():
         return _NO_DEVICE
@@ -49,8 +49,8 @@ def shapes_recorded(recording: Recording) -> Measure | Missing:
 
 
 def reachable_peak(recording: Recording) -> Measure | Missing:
-    """Share of the data sheet's peak that matrix units reach at best; missing if most contractions do not use matrix
-    units, or if the whole peak can be reached."""
+    """Largest share of the data sheet's peak that matrix units can reach; missing if most contractions do not use
+    matrix units, or if the whole peak can be reached."""
     peaks, ops = peaks_of(recording.trace), _products(recording)
     length = (ops.end - ops.start).astype(np.float64)
     names, spent = _sum_by_name(ops.name, length)
@@ -94,7 +94,7 @@ def full_precision_products(recording: Recording) -> Measure | Missing:
 def fp32_products(recording: Recording) -> Measure | Missing:
     """Share of the contractions' time that is in fp32 or tf32, if this share is more than MOSTLY.
 
-    Missing otherwise: the activations already have 16 bits, or their type is not known.
+    Otherwise missing, because the activations already have 16 bits, or their type is not known.
     """
     ops = _products(recording)
     length = ops.end - ops.start
@@ -232,8 +232,8 @@ def _on_matrix_units(precision: Precision | None) -> bool:
 
 
 def _kernel_time(recording: Recording) -> tuple[Bools, Ints]:
-    """Returns a mask of the device operations that are compute kernels of the window, and the durations in ns of those
-    that it selects."""
+    """Returns a mask of the device operations, True for the compute kernels of the window, and the durations of these
+    kernels in ns."""
     ops, steps = recording.trace.device_ops, recording.steps
     kernels = np.isin(ops.work, COMPUTE_KERNELS)
     inside: Bools = kernels & (ops.end > steps.begin) & (ops.start < steps.end)
@@ -241,7 +241,8 @@ def _kernel_time(recording: Recording) -> tuple[Bools, Ints]:
 
 
 def _reached(recording: Recording, limit: BoundBy) -> Measure | Missing:
-    """Returns the mean efficiency, weighted by time, of the kernels of the window with the limit `limit`."""
+    """Returns the mean efficiency (reached rate / reachable rate, weighted by time) of the kernels of the window that
+    `limit` limits."""
     inside, length = _kernel_time(recording)
     rows = recording.kernel_bounds.bound_by[inside] == limit
     if not length[rows].sum():

@@ -43,7 +43,7 @@ def kernel_time(recording: Recording) -> Measure | Missing:
 
 
 def costliest_kernel(recording: Recording) -> Measure | Missing:
-    """The name of the kernel that takes the most device time, as text; untrusted."""
+    """The name of the kernel that takes the most device time, as untrusted text."""
     ops = device_work(recording, *COMPUTE_KERNELS)
     if not len(ops):
         return _NO_DEVICE
@@ -71,8 +71,8 @@ def unknown_kernels(recording: Recording) -> Measure | Missing:
 
 
 def longest_call_of(recording: Recording, name: int, ops: DeviceOps) -> Measure:
-    """Returns the name of a kernel, shortened, as a measure. `name` is the index of its name, and `ops` are its calls.
-    The measure's `begin` and `end` are those of the longest call."""
+    """Returns the shortened name of a kernel as a measure. `name` is the index of the kernel's name, and `ops` are the
+    kernel's calls. The measure's `begin` and `end` are those of the longest call."""
     longest = int(np.argmax(ops.end - ops.start))
     return text_measure(short(recording.trace.names[name]), len(ops), int(ops.start[longest]), int(ops.end[longest]))
 
@@ -96,8 +96,8 @@ def threads_per_core(recording: Recording) -> Measure | Missing:
 
 
 def unused_cores(recording: Recording) -> Measure | Missing:
-    """Share of the available physical cores on which no intra-op thread or loader worker of the job's processes on this
-    machine runs.
+    """Share of the available physical cores that the job's processes on this machine leave unused: no intra-op thread
+    and no loader worker runs there.
 
     If the number of physical cores was not recorded, hyper-threads count as cores.
     """
@@ -118,8 +118,8 @@ def unused_cores(recording: Recording) -> Measure | Missing:
 GRAIN_SIZE = 32_768
 """Number of elements from which torch divides the work of an operator among threads (ATen/Parallel.h, GRAIN_SIZE)."""
 DIVISIBLE_FLOPS = 2e6
-"""Number of floating-point operations from which a contraction is divided among threads: that of the product of two
-matrices of 100 x 100."""
+"""Number of floating-point operations from which a contraction is divided among threads: as many as the product of two
+matrices of 100 x 100 needs."""
 
 
 def divisible_share(recording: Recording) -> Measure | Missing:

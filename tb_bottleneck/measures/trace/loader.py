@@ -25,8 +25,8 @@ NO_LOADER = Missing("no DataLoader iteration was recorded")
 ONLY_BATCHES = Missing("only some code that creates batches was recorded, and no DataLoader iteration")
 SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR = "_SingleProcessDataLoaderIter", "_MultiProcessingDataLoaderIter"
 _ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
-# A slow fetch takes more than this many times the median (the method's rule for outliers), and more than a millisecond:
-# a fetch from a ready queue takes well under that.
+# A slow fetch takes more than SLOW_TIMES the median (the method's rule for outliers), and more than SLOW_NS, because a
+# fetch from a queue with a ready batch takes well under a millisecond.
 SLOW_TIMES, SLOW_NS = 3.0, 1_000_000
 # One slow fetch may be the first of an epoch. Fewer fetches than MIN_FETCHES show no usual length: the range of n
 # values contains the median with a probability of 1 - 2 ** (1 - n), which is 97 % for six and 94 % for five (the sign
@@ -54,8 +54,8 @@ def loader_fetch(recording: Recording) -> Measure | Missing:
 
 
 def batches_seen(recording: Recording) -> Measure | Missing:
-    """The same as `loader_fetch`. If that is missing although other code that creates batches was recorded, the result
-    is ONLY_BATCHES."""
+    """The same as `loader_fetch`. If no fetch was recorded, but other code that creates batches was, the result is
+    ONLY_BATCHES."""
     fetch = loader_fetch(recording)
     return ONLY_BATCHES if isinstance(fetch, Missing) and recording.account.ns[Regime.INPUT] else fetch
 
@@ -136,8 +136,8 @@ def slowest_fetch(recording: Recording) -> Measure | Missing:
 
 
 def uneven_fetches(recording: Recording) -> Measure | Missing:
-    """Share of the loader's time by which slow fetches exceed the median fetch. A slow fetch takes more than SLOW_TIMES
-    the median and more than SLOW_NS.
+    """The time by which slow fetches exceed the median fetch, as a share of the time of all fetches. A slow fetch takes
+    more than SLOW_TIMES the median and more than SLOW_NS.
 
     The share is 0 if slow fetches come at regular distances, as they do with too few workers.
     """
@@ -206,15 +206,15 @@ def _whole_fetches(recording: Recording) -> Rows:
 
 
 def _loading_rows(recording: Recording, kind: Kind, on: str) -> Rows:
-    """Returns the event rows of `kind` that create batches, by their names. `on` is the key of the list of names:
-    "python" or "annotation"."""
+    """Returns the event rows of the kind `kind` whose names show that they create batches. `on` is the key of the list
+    of such names: "python" or "annotation"."""
     patterns = activity_patterns(on)
     return host_rows(recording, lambda name: first_match(patterns, name) == "load_batch", kind)
 
 
 def _irregular(slow: Ints) -> bool:
-    """Returns True if the positions `slow` of slow fetches have uneven distances. At least three distances are
-    needed."""
+    """Returns True if the distances between slow fetches are uneven; False for fewer than three distances. `slow` has
+    the positions of slow fetches in the sequence of fetches."""
     distance = np.diff(slow)
     return len(distance) > MIN_SLOW and bool(distance.std() > IRREGULAR * distance.mean())
 

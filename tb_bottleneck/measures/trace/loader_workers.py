@@ -20,18 +20,20 @@ from tb_bottleneck.measures.trace.loader import (
 from tb_bottleneck.measures.trace.window import host_rows
 from tb_bottleneck.trace.kinds import Kind
 
-# A loader has one queue of indices per worker, and a queue one thread that sends (torch/utils/data/dataloader.py;
-# CPython multiprocessing/queues.py, Queue._feed). It runs for as long as the worker.
+# A loader has one queue of indices per worker, and each queue has one thread that sends the indices
+# (torch/utils/data/dataloader.py; CPython multiprocessing/queues.py, Queue._feed). The thread runs for as long as the
+# worker.
 _INDEX_SENDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed")
-# No loader has more; the context of a trace is untrusted.
+# No loader has more workers. The context of a trace is untrusted, so larger numbers are ignored.
 MAX_WORKERS = 1_000_000
 
 
 def workers_needed(recording: Recording) -> Measure | Missing:
-    """For a loader without workers: number of workers that make batches as fast as a step without the wait for batches
-    uses them (count).
+    """For a loader without workers: number of workers that would make batches as fast as the training uses them if it
+    never waits for a batch (count).
 
-    Time in the loader per step / time of the step without the wait, rounded up; at most the cores of the job.
+    Time in the loader per step / time of the step without the wait for batches, rounded up; at most the cores of the
+    job.
     """
     fetch, idle = loader_fetch(recording), loader_idle(recording)
     if isinstance(fetch, Missing) or isinstance(idle, Missing):
@@ -41,8 +43,8 @@ def workers_needed(recording: Recording) -> Measure | Missing:
 
 
 def workers_for_loop(recording: Recording) -> Measure | Missing:
-    """For batches that the training loop creates itself: number of workers that make batches as fast as the loop uses
-    them (count).
+    """For batches that the training loop creates itself: number of workers that would make batches as fast as the loop
+    uses them (count).
 
     Time for which the device waits for batches / time of the step without this wait, rounded up; at most the cores of
     the job.
@@ -109,7 +111,7 @@ def cores_available(recording: Recording) -> Measure | Missing:
 
 
 def cores_per_worker(recording: Recording) -> float | None:
-    """Returns cores of the job / present number of workers, at least 1; None if one of them is not known."""
+    """Returns cores of the job / present number of workers, at least 1; None if one of the two numbers is not known."""
     cores, now = _cores(recording), workers_used(recording)
     return None if cores is None or isinstance(now, Missing) else max(cores / now.value, 1.0)
 
@@ -124,8 +126,9 @@ def _cores(recording: Recording) -> int | None:
     return int(cores) if isinstance(cores, int | float) and 1 <= cores < 1e6 else None
 
 
-# If most fetches wait, for this share of the time, the workers are always behind and determine the pace of the
-# training. In the public ResNet-50 recordings with 4 workers, fetches take 0.6 and 0.9 %: handing over 19 MB.
+# The workers determine the pace of the training if at least SLOW_FETCHES_FROM of the fetches wait, and if fetches take
+# at least WAITING_FROM of the time. In the public ResNet-50 recordings with 4 workers, fetches take 0.6 and 0.9 % of
+# the time: handing over 19 MB.
 SLOW_FETCHES_FROM, WAITING_FROM = 0.5, 0.03
 
 

@@ -11,7 +11,8 @@ _NOT_RECORDED = Missing("the training process did not add this fact; tb_bottlene
 
 
 def on_windows(recording: Recording) -> Measure | Missing:
-    """The text `Windows` if the program ran on Windows (spawned workers, no Triton in torch), otherwise missing."""
+    """The text `Windows` if the program ran on Windows, where workers are spawned and torch has no Triton; otherwise
+    missing."""
     system = _word(recording, "os")
     return system if isinstance(system, Measure) and system.text == "Windows" else Missing("not known to be Windows")
 
@@ -37,12 +38,12 @@ def product_library(recording: Recording) -> Measure | Missing:
 
 
 def _word(recording: Recording, name: str) -> Measure | Missing:
-    """Returns the fact `name` as a measure if it is a short text without spaces."""
+    """Returns the fact `name` as a measure if its value is a short text without spaces."""
     value = recording.trace.header.context.get(name)
     return text_measure(value) if isinstance(value, str) and _WORD.fullmatch(value) else _NOT_RECORDED
 
 
 def _switch(recording: Recording, name: str) -> Measure | Missing:
-    """Returns the fact `name` as a measure with the text True or False if it is a bool."""
+    """Returns the fact `name` as a measure with the text True or False if its value is a bool."""
     value = recording.trace.header.context.get(name)
     return text_measure(str(value)) if isinstance(value, bool) else _NOT_RECORDED

@@ -20,12 +20,13 @@ from tb_bottleneck.trace.table import Floats, Ints, Rows, by_thread
 PREFILL, DECODE, MIXED, OTHER = KINDS = ("prefill", "decode", "mixed", "other")
 MAX_SHAPES = 12
 
-# vLLM: vllm/v1/worker/gpu_worker.py, annotate_profile; requests, and tokens in parentheses. Its fork for ROCm writes
-# the number of all tokens, and sums: sq are the tokens of the step.
+# vLLM: vllm/v1/worker/gpu_worker.py, annotate_profile. The annotation has the number of requests, and in parentheses
+# the number of tokens. The fork for ROCm also writes the number of all tokens after `execute_`, and sums in
+# parentheses: the number after `sq` is the number of tokens of the step.
 _VLLM = re.compile(
     r"^execute_(?:\d{1,9}_)?context_(\d{1,9})\((?:sq)?(\d{1,12})[^)]*\)_generation_(\d{1,9})\((?:sq)?(\d{1,12})[^)]*\)$"
 )
-# vLLM before (vllm-project/vllm#22496): new requests and those that were scheduled before.
+# Older vLLM (vllm-project/vllm#22496): the number of new requests, and of requests that were scheduled before.
 _OLDER_VLLM = re.compile(r"^execute_new_(\d{1,9})_cached_(\d{1,9})$")
 # SGLang: sglang/srt/model_executor/model_runner.py, step spans (sgl-project/sglang#23419, #24911).
 _SGLANG = re.compile(r"^step\[(\w{1,30})((?: \w{1,20}=\d{1,15}){0,20})\]$", re.IGNORECASE)
@@ -44,11 +45,11 @@ class Shape(Record, frozen=True):
 
 
 class ServingSteps(Record, frozen=True):
-    """The steps of one kind or shape. Times are medians in ns.
+    """The steps of one kind or shape. Times are medians over these steps in ns.
 
-    `count` is their number. `share` is their share, with the pauses before them, of the time of all steps. `step_ns` is
-    the time of a step on the host, and `device_ns` the time in which the device runs its operations; None without
-    device work. `pause_ns` is the time between the previous step and this one; None if it is not known.
+    `count` is the number of steps. `share` is their share of the time of all steps, where each step includes the pause
+    before it. `step_ns` is the time of a step on the host, and `device_ns` the time in which the device runs the
+    operations of a step; None without device work. `pause_ns` is the pause before a step; None if it is not known.
     """
 
     shape: Shape
@@ -88,8 +89,8 @@ def _kind(prefill: int, decode: int) -> str:
 
 
 def _of_sglang(mode: str, values: dict[str, int]) -> Shape:
-    """Returns the work of a step of SGLang. `mode` is the word of its annotation in upper case, and `values` has the
-    numbers by key."""
+    """Returns the work of a step of SGLang. `mode` is the first word of the step's annotation in upper case. `values`
+    has the annotation's numbers by key."""
     requests = values.get("bs")
     if mode in ("EXTEND", "PREFILL"):
         return Shape("SGLang", PREFILL, requests, values.get("toks"), 0, 0)
@@ -111,7 +112,7 @@ def serving_steps(recording: Recording) -> Serving | None:
     rows = rows[name_matches(trace.names, events.name[rows], lambda name: shape_of(name) is not None)]
     if not len(rows):
         return None
-    # Of the threads that mark steps, the one with the most; a step inside of another one is a part of it.
+    # Take the thread with the most steps. A step inside another step is a part of the outer step.
     own = max(by_thread(rows, events.thread).values(), key=len)
     own = own[nest(events.start[own], events.end[own]).parent == np.arange(len(own))]
     shapes = [shape_of(trace.names[name]) for name in events.name[own].tolist()]
@@ -123,7 +124,8 @@ def serving_steps(recording: Recording) -> Serving | None:
 
 class _Times:
     """The times of the steps in ns, one element per step in order of time: `host` is the duration on the host, `device`
-    the time of the device's operations (or None), and `pause` the pause before the step (-1 for the first step)."""
+    the time of the device's operations (`device` is None without device work), and `pause` the pause before the step
+    (-1 for the first step)."""
 
     def __init__(self, recording: Recording, rows: Rows) -> None:
         events = recording.trace.events

@@ -37,14 +37,14 @@ READS_SHAPE = (
     "aten::_coalesce",
     "torchvision::nms",
 )
-# A wait costs time from here on: a call that does not wait takes this long, even if the device is idle.
+# A wait counts only from this cost on: a call that does not wait takes this long too, even if the device is idle.
 MIN_COST_NS = 2_000
 
 
 class CostlyWait(Record, frozen=True):
     """A wait of the host for the device that leaves the device idle. The wait lasts from `begin` to `end`. `cost` is
-    the device's idle time during the wait, and after the wait as far as the attribution charges it to the wait. All are
-    in ns. `thread` is an index of the threads.
+    the device's idle time during the wait, plus the idle time after the wait that the attribution charges to the wait.
+    All times are in ns. `thread` is an index of the trace's threads.
 
     `kind` is one of:
     - read: a value is copied to the host: .item(), .cpu(), .tolist(), print(tensor);
@@ -68,7 +68,7 @@ def costly_waits_of(recording: Recording) -> tuple[CostlyWait, ...]:
     together are one wait."""
     trace, calls = recording.trace, recording.trace.calls
     waits = np.isin(calls.role, (Role.WAIT, Role.COPY)) & _waiting(recording)
-    # After the last step the profiler itself waits for the device.
+    # After the last step of the host, the profiler itself waits for the device.
     rows = np.flatnonzero(waits & (calls.end > recording.steps.begin) & (calls.start < recording.steps.host[-1]))
     if not len(rows):
         return ()
@@ -116,8 +116,8 @@ def _costs(recording: Recording, rows: Ints) -> Ints:
 
 def _kind(operator: str, in_operator: bool, reads: bool, uploads: bool) -> str:
     """Returns the kind of a wait (see CostlyWait). `operator` is the name of the operator or call that waits.
-    `in_operator` is True for an operator, `reads` if it copies a value to the host, `uploads` if it copies to the
-    device."""
+    `in_operator` is True for an operator. `reads` is True if the operator or call copies a value to the host, `uploads`
+    if the operator copies to a device."""
     if in_operator and operator in READS_SHAPE:
         return SHAPE
     if reads or operator in READS_SCALAR:
@@ -158,7 +158,7 @@ def _copies(recording: Recording) -> tuple[set[int], set[int]]:
 _CPU_RUN = Missing("the work ran on the CPU: there are no runtime calls")
 _NO_WAIT = Missing("no wait left the device idle")
 MAX_NAMES_LISTED = 3
-# A kind of wait is worth its own finding from a quarter of the cost on.
+# A kind of wait is worth its own finding from this share of the costs of all waits on.
 MIN_WAIT_KIND_SHARE = 0.25
 
 
@@ -173,12 +173,12 @@ def costly_reads(recording: Recording) -> Measure | Missing:
 
 
 def read_waits(recording: Recording) -> Measure | Missing:
-    """Share of the costs of all waits that is due to reads of device values."""
+    """Share of the costs of all waits (see `CostlyWait`) that is due to reads of device values."""
     return _share(recording, READ)
 
 
 def upload_waits(recording: Recording) -> Measure | Missing:
-    """Share of the costs of all waits that is due to copies to the device that the host waits for."""
+    """Share of the costs of all waits that is due to waits for copies to the device."""
     return _share(recording, UPLOAD)
 
 
@@ -207,8 +207,8 @@ def minor_kind_waits(recording: Recording) -> Measure | Missing:
 
 
 def kinds_of_waits(recording: Recording) -> Measure | Missing:
-    """The kinds of the costly waits, costliest first, each with its number and its share of the costs of all waits, as
-    text."""
+    """The kinds of the costly waits, costliest first, each with the number of its waits and its share of the costs of
+    all waits, as text."""
     if not recording.on_device:
         return _CPU_RUN
     waits = costly_waits_of(recording)
@@ -225,8 +225,8 @@ def idle_in_waits(recording: Recording) -> Measure | Missing:
 
 
 def waiting_operators(recording: Recording) -> Measure | Missing:
-    """The operators that contain the costly waits, costliest first, each with its share of the costs of all waits, as
-    text."""
+    """The operators that contain the costly waits, costliest first, each with the number of its waits and its share of
+    the costs of all waits, as text."""
     if not recording.on_device:
         return _CPU_RUN
     waits = costly_waits_of(recording)
@@ -265,8 +265,8 @@ def _share(recording: Recording, kind: str) -> Measure | Missing:
 
 
 def _costliest_names(costs: Iterable[tuple[str, int]]) -> Measure:
-    """Returns the names with the highest total cost as text, each with its number and its share of all costs. `costs`
-    has pairs (name, cost)."""
+    """Returns the MAX_NAMES_LISTED names with the highest total cost as text, each with the number of its pairs and its
+    share of all costs. `costs` has pairs (name, cost)."""
     total: Counter[str] = Counter()
     times: Counter[str] = Counter()
     for name, cost in costs:

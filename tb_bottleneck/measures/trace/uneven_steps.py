@@ -24,8 +24,8 @@ MIN_STEPS_TO_RECUR = 3
 
 
 def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
-    """Returns three arrays, with one element per interval in which the device has no work and first runs occur: start
-    and end of the interval, and the time of the first runs in it. All are in ns.
+    """Returns three arrays with one element per interval in which the device has no work and first runs occur: the
+    start of the interval, its end, and the time of the first runs in the interval. All times are in ns.
 
     On a CPU run, the intervals are the first runs on the main thread.
     """
@@ -42,10 +42,10 @@ def first_runs_of(recording: Recording) -> tuple[Ints, Ints, Ints]:
 
 
 def first_runs_recur(recording: Recording, share: float) -> bool:
-    """Returns True if first runs occur again and again: in that half of the steps that has the least of them, they
-    still take more than `share` of the time.
+    """Returns True if first runs occur again and again: in the half of the steps with the least time in first runs,
+    first runs still take more than `share` of the time.
 
-    This happens if torch.compile meets a new shape in each step, but not if first runs are only in the first steps.
+    First runs recur if torch.compile meets a new shape in each step, but not if they are only in the first steps.
     Returns False for fewer than MIN_STEPS_TO_RECUR steps.
     """
     edges = recording.steps.edges
@@ -77,8 +77,8 @@ def host_limit(recording: Recording) -> Measure | Missing:
 
 
 def _limit(recording: Recording, regime: Regime) -> Measure | Missing:
-    """Returns the largest share of the window that a fix of `regime` can save: 1 - time of fast steps without the
-    regime / mean step time."""
+    """Returns the largest share of the window that a fix of `regime` can save: 1 - time of a fast step without the
+    regime / mean step time. Missing if too few steps are without the regime."""
     edges = recording.steps.edges
     costs = recording.owned_spans.of(regime).covered(edges[:-1], edges[1:]).astype(np.float64)
     times = np.diff(edges).astype(np.float64)
@@ -88,9 +88,10 @@ def _limit(recording: Recording, regime: Regime) -> Measure | Missing:
     return Measure(max(1 - fast / float(times.mean()), 0.0), "share", "window", len(times))
 
 
-# A tenth of the steps that take twice the median or more cost a tenth of the time: as much as a problem.
+# If a tenth of the steps takes LONG_STEP times the median, these steps cost about a tenth of the time: as much as a
+# problem.
 LONG_STEP = 2.0
-# With fewer steps there is no usual one.
+# With fewer steps, the median is not the time of a usual step.
 MIN_STEPS = 3
 _WORKING = (*DEVICE_REGIMES, Regime.LAUNCH, Regime.UNEXPLAINED)
 _NONE = Missing("no step takes twice as long as the median one")
@@ -124,9 +125,11 @@ def uneven_step_factor(recording: Recording) -> Measure | Missing:
 
 
 def unexplained_excess(recording: Recording) -> Measure | Missing:
-    """Working time of long steps (see `uneven_steps`) beyond the working time of the median step (share of the window).
+    """The excess of long steps (see `uneven_steps`): their working time beyond the median working time of a step (share
+    of the window).
 
-    Waits of known kinds, which have their own regimes, do not count as working time.
+    Working time is the time of the device's regimes, of `launch` and of `unexplained`. Waits of known kinds have other
+    regimes and do not count.
     """
     rows, steps = _uneven_rows(recording), recording.steps
     if not len(rows):
@@ -140,7 +143,7 @@ def unexplained_excess(recording: Recording) -> Measure | Missing:
 def uneven_step_operators(recording: Recording) -> Measure | Missing:
     """Mean number of operators in long steps (see `uneven_steps`) / median number of operators per step, as text.
 
-    The value is 1 if the same work takes longer.
+    A value of 1 shows that long steps do the same work as others, but take longer.
     """
     rows = _uneven_rows(recording)
     operators = host_step_of(recording, recording.trace.events.start[recording.trace.rows(Kind.CPU_OP)])
@@ -151,8 +154,8 @@ def uneven_step_operators(recording: Recording) -> Measure | Missing:
 
 
 def calls_of_uneven_steps(recording: Recording, is_function: Callable[[str], bool]) -> Rows:
-    """Returns the event rows of calls of Python functions on the main thread that run in long steps only. A call inside
-    another such call is left out.
+    """Returns the event rows of the calls of those Python functions that run only in long steps (see `uneven_steps`),
+    on the main thread. A call inside another such call is left out.
 
     `is_function` returns True for the names of the frames to consider.
     """

@@ -44,8 +44,8 @@ def between_products(recording: Recording) -> Bools:
 
 
 def wide_activations(recording: Recording) -> Measure | Missing:
-    """Share of the window in device operations other than contractions, for a network of convolutions in 32 bits. The
-    activations of such a network have twice the bytes of those in half precision.
+    """For a network of convolutions in 32 bits: share of the window in the device operations of `between_products`,
+    whose activations have twice as many bytes as in half precision.
 
     Missing if most contractions are not convolutions in 32 bits, or if the device is not known to have matrix units.
     """

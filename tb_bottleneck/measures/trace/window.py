@@ -1,7 +1,7 @@
-"""Selects the rows of a recording that belong to its window, as input of measures.
+"""Selects the rows of a recording that belong to its window (the analysed steps), as input of measures.
 
-Device work is selected by the time it runs. Host work is selected by the steps of the host: the host may finish all of
-its steps before the device starts the first.
+Device work is selected by the time at which it runs. Host work is selected by the times of the steps on the host ("the
+host's steps"), which can be earlier: the host may finish all of its steps before the device starts the first step.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows
 
 
 def device_work(recording: Recording, *works: Work) -> DeviceOps:
-    """Returns the device operations with one of the kinds of work `works` that run in the window."""
+    """Returns the device operations that run in the window and whose kind of work is one of `works`."""
     return recording.trace.device_ops.take(in_window(recording, *works))
 
 
@@ -48,7 +48,7 @@ def host_rows(recording: Recording, test: Callable[[str], bool], *kinds: Kind) -
     True."""
     trace, events, host = recording.trace, recording.trace.events, recording.steps.host
     rows = trace.rows(*kinds)
-    rows = rows[name_matches(trace.names, events.name[rows], test)]  # first, as it leaves few rows
+    rows = rows[name_matches(trace.names, events.name[rows], test)]  # first, because few names pass `test`
     overlapping: Rows = rows[(events.end[rows] > host[0]) & (events.start[rows] < host[-1])]
     return overlapping
 
