@@ -19,7 +19,8 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
 _PRODUCTS, _SOFTMAX = frozenset({"aten::bmm", "aten::baddbmm"}), "aten::_softmax"
-# They copy their operands before the product if these are not contiguous, as heads after a transposition are.
+# These operators copy operands that are not contiguous before the product. Attention heads are not contiguous after a
+# transposition.
 _AROUND_PRODUCTS = frozenset({"aten::matmul", "aten::einsum"})
 # Operators from the first product to the second, nested ones included: scaling, mask, softmax, dropout and reshaping
 # take up to about 30 in public recordings.
@@ -37,8 +38,10 @@ def unfused_attention_share(recording: Recording) -> Measure | Missing:
     """Share of the window in streaming kernels (limited by bandwidth) between the two matrix multiplications of
     attention in the forward pass.
 
-    On a CPU run: in operators other than these multiplications. Attention computed by separate operators writes the
-    scores of all pairs of tokens to memory, and each operator in between reads the scores again. Fused attention
+    On a CPU run, the share of the window in operators of attention other than these multiplications.
+
+    Attention computed by separate operators writes the scores of all pairs of tokens to memory, and each operator
+    between the multiplications reads the scores again. Fused attention
     (torch.nn.functional.scaled_dot_product_attention) keeps the scores on the chip.
     """
     spans = attention_time(recording)
@@ -87,8 +90,8 @@ def attention_time(recording: Recording) -> Spans:
 
 
 def _enclosing(trace: Trace, rows: Rows, around: Ints, inner: Ints) -> Ints:
-    """Returns for each element of `inner` the element of `around` that contains it, or the element itself if there is
-    none. All of these values are positions in `rows`, which has event rows."""
+    """Returns for each element of `inner` the element of `around` whose event contains its event, or the element of
+    `inner` itself if there is none. All elements are positions in `rows`, which has event rows."""
     if not len(around):
         return inner
     events = trace.events
@@ -101,8 +104,8 @@ def _enclosing(trace: Trace, rows: Rows, around: Ints, inner: Ints) -> Ints:
 _LINEAR = frozenset({"aten::mm", "aten::addmm"})
 _SINGLE = "float"
 FUSED_BACKWARD = 5 / 4
-"""Number of operations of a fused backward pass / of separate operators. The fused pass computes the scores again
-(arXiv 2205.14135)."""
+"""Number of operations of a fused backward pass / number of operations of a backward pass by separate operators. The
+fused pass computes the scores again (arXiv 2205.14135)."""
 
 
 class AttentionWork(Record, frozen=True, eq=False):
@@ -115,13 +118,13 @@ class AttentionWork(Record, frozen=True, eq=False):
     """Mask of the device operations that these operators launch."""
 
     flops: float
-    """Floating-point operations of the multiplications of fused attention."""
+    """Floating-point operations that the multiplications of fused attention would need."""
 
     linear_rate: float
     """Operations per ns that the linear layers of this recording reach."""
 
     in_single_precision: bool
-    """True if most of these multiplications have 32-bit operands."""
+    """True if most operations of the recorded multiplications of attention have 32-bit operands."""
 
 
 @memoized

@@ -15,8 +15,8 @@ from tb_bottleneck.trace.table import Rows
 from tb_bottleneck.trace.trace import Trace
 
 LINEAR_LAYER = "linear layer"
-# Operators that models begin with, and their input that has the samples in its first dimension. Wrappers suffice,
-# because they are recorded with the same shapes as the operators that they call.
+# Operators that models begin with -> (index of the input that has the samples in its first dimension, kind of layer).
+# Outer operators suffice, because they are recorded with the same shapes as the operators that they call.
 _FIRST_LAYERS = {
     "aten::conv1d": (0, "convolution"),
     "aten::conv2d": (0, "convolution"),
@@ -38,10 +38,10 @@ _LOSSES = (
 # Where a compiled model records its inputs: parameters, buffers and the batch, in any order.
 _COMPILED = ("CompiledFunction", "Torch-Compiled Region")
 LOSS_ROWS = "the first dimension of the loss's input"
-# An input with fewer dimensions has no sample dimension besides the value dimension.
+# An input with fewer dimensions has only a dimension of values, and none of samples.
 _MIN_DIMENSIONS = 2
 _MAX_SAMPLES = 1 << 30
-# A layer with a usable shape comes early, or the shapes mean something else.
+# If none of the first layers has a usable shape, the shapes of later layers have another meaning.
 _MAX_LAYERS_TRIED = 8
 
 
@@ -56,12 +56,14 @@ class SamplesPerStep:
 def batch_size_of(recording: Recording) -> SamplesPerStep | Missing:
     """Returns the number of samples of one step.
 
-    The number is that of one pass, multiplied by the forward passes per step (`passes_of`). That of one pass is
-    `batch_size` of the run's context, or else the first dimension of the input of the step's first layer. The input of
-    a linear layer may have the samples in its first or in its second dimension: the first dimension of the loss's input
-    decides. A compiled model has no recorded layers. In this case the number comes from the input of the model of which
-    the samples, or samples x positions, equal the first dimension of the loss's input; without such an input, from that
-    dimension.
+    The number is samples of one forward pass x forward passes per step (`passes_of`). The samples of one pass are
+    `batch_size` of the run's context, or else the first dimension of the input of the step's first layer. If this layer
+    is linear, its input may have the samples in the first or in the second dimension: the dimension that equals the
+    first dimension of the loss's input is used.
+
+    A compiled model has no recorded layers. In this case, the samples are the first dimension of a model input for
+    which this dimension, or the product of its first two dimensions (samples x positions), equals the first dimension
+    of the loss's input. Without such an input, the samples are the first dimension of the loss's input.
 
     Missing if no shapes were recorded, if the first layer is of an unknown type, or if the steps disagree.
     """

@@ -1,8 +1,8 @@
 """What was recorded about torch.compile: compilations and the guards that failed, graph breaks, and functions that
 failed to compile, each with the reason.
 
-The monitor records it, or torch itself in a log (trace/process_facts.py). A guard is a condition under which compiled
-code is valid; if it fails, torch compiles again.
+The entries are recorded by the monitor, or by torch itself in a log (trace/process_facts.py). A guard is a condition
+under which compiled code is valid; if a guard fails, torch compiles again.
 """
 
 import re
@@ -80,8 +80,8 @@ class CompileLog(Record, frozen=True):
     def recompilations(self) -> list[tuple[Compiled, Compiled]]:
         """Returns the recompilations as pairs (compilation, entry that names its function and guard).
 
-        Both are the same entry, except for a backward graph: torch records it with the number of the forward graph, but
-        without function and guard.
+        Both are the same entry, except for a backward graph: torch records a backward graph with the number of the
+        forward graph, but without function and guard. The second entry is then that of the forward graph.
         """
         found, named = [], dict[tuple[str, int], Compiled]()
         for entry in self.compilations:
@@ -149,7 +149,8 @@ def original_function(function: str) -> tuple[str, int]:
 
 
 def _same(file: str, other: str) -> bool:
-    """Returns True if one path is the end of the other: where paths begin depends on how the program is started."""
+    """Returns True if one path is the end of the other path. The start of a path depends on how the program is
+    started."""
     return f"/{file}".endswith(f"/{other}") or f"/{other}".endswith(f"/{file}")
 
 

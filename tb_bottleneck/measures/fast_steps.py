@@ -2,10 +2,10 @@
 
 An interruption, a pause of Python, a late batch or other programs for a minute affect some steps only. The unaffected
 steps show the time of a step without the cause, so a fix cannot make the mean step shorter than the unaffected steps.
-The limit is the 10th percentile of their times, which a report also shows as the fast end of the step times. Unlike the
-minimum, it does not depend on a single incomplete step. At least three unaffected steps are needed, as for a median
-that ignores one outlier. A cause that affects all steps, such as too many threads or small kernels, has no limit: no
-step shows the time without it.
+The lower limit of the mean step is the 10th percentile of the unaffected steps' times, which a report also shows as the
+fast end of the step times. Unlike the minimum, this percentile does not depend on a single incomplete step. At least
+three unaffected steps are needed, as for a median that ignores one outlier. If a cause affects all steps, such as too
+many threads or small kernels, there is no limit, because no step shows the time without the cause.
 """
 
 import numpy as np
@@ -15,7 +15,8 @@ from tb_bottleneck.base.arrays import percentile
 
 FAST = 10.0
 MIN_WITHOUT = 3
-# A smaller cost is not distinguishable from the noise between two runs of one training (a few percent).
+# A cost of a smaller share of the step cannot be distinguished from the noise between two runs of one training (a few
+# percent).
 NEGLIGIBLE = 0.02
 
 BESIDE_WRITER = 0.25

@@ -2,7 +2,8 @@
 of the time that better exchanges can save on a CPU.
 
 With gradient accumulation, a batch is divided into portions, and their gradients are added. One exchange per optimizer
-step is enough: it has the gradients of all portions (pytorch docs, DistributedDataParallel.no_sync).
+step is enough: the exchange after the last portion can contain the gradients of all portions (pytorch docs,
+DistributedDataParallel.no_sync).
 """
 
 from collections.abc import Callable
@@ -33,9 +34,9 @@ _REDUCTIONS = ("allreduce", "all_reduce")
 def exchanged_portions(recording: Recording) -> Measure | Missing:
     """Portions of a batch whose gradients DistributedDataParallel exchanges, per optimizer step (count).
 
-    A portion is a forward pass with all-reduces before the next forward pass. It counts if it is the last one before an
-    optimizer step, or if it has the same all-reduces as the last one. Portions with other all-reduces, such as those of
-    batch norm, do not count.
+    A portion is a forward pass, with the all-reduces before the next forward pass. A portion counts if it is the last
+    one before an optimizer step, or if it has the same all-reduces as the last one. Portions with other all-reduces,
+    such as those of batch norm, do not count.
     """
     portions = _portions_of(recording)
     if not len(portions.begin):
@@ -57,7 +58,7 @@ def exchanged_portions(recording: Recording) -> Measure | Missing:
 
 
 def repeated_exchanges(recording: Recording, issued: Ints, kind: Ints) -> Bools:
-    """Returns a mask of collectives: True if a later collective also exchanges the gradients that this one exchanges.
+    """Returns a mask of collectives: True for a collective whose gradients a later collective exchanges again.
 
     `issued` has the times in ns at which the collectives are issued. `kind` has for each all-reduce a number for its
     group and size, and -1 for other collectives. An exchange of a portion is repeated if the last portion before the
@@ -79,9 +80,10 @@ def repeated_exchanges(recording: Recording, issued: Ints, kind: Ints) -> Bools:
 def exchange_limit(recording: Recording) -> Measure | Missing:
     """Largest share of the window that better exchanges can save in a run on the CPU.
 
-    Three times can be saved: the exposed collectives, their calls, and the time that other operators lose because the
-    threads of the backend and of the other ranks use the same cores (undisturbed_share). A call lasts from the end of
-    the operator before it to the start of the operator after it. Collectives that a backward pass starts have no calls.
+    Three kinds of time can be saved: the collectives that no other work hides, their calls, and the time that other
+    operators lose because the threads of the backend and of the other ranks use the same cores (see
+    `undisturbed_share`). The time of a call lasts from the end of the operator before the call to the start of the
+    operator after it. Collectives that a backward pass starts have no calls.
     """
     if recording.on_device:
         return Missing("the operators run on a device")

@@ -25,9 +25,9 @@ class ReplayedGraph(Record, frozen=True):
 
     `operations` is the number of device operations per launch, `launches` the number of launches. `span` is the time
     from the start of the first operation to the end of the last one. `idle_inside` is the device's idle time within
-    `span`. `idle_before` is the device's idle time directly before it; None if nothing ran before. `call` is the
-    duration of the host's launching call. `place` is the place in the program that launches the graph; None if it is
-    not known.
+    `span`. `idle_before` is the device's idle time directly before the first operation; None if nothing ran before.
+    `call` is the duration of the host's launching call. `place` is the place in the program that launches the graph;
+    None if the place is not known.
     """
 
     operations: int
@@ -88,7 +88,8 @@ def graph_replays(recording: Recording) -> GraphReplays | None:
 
 class _Launch(Record, frozen=True):
     """One launch of a graph. `first` is the row of its first device operation, `call` the row of its call, and
-    `operations` identifies the set of its operations. `count` is their number. Times are in ns, as in ReplayedGraph."""
+    `operations` identifies the set of its operations, and `count` is their number. Times are in ns, as in
+    ReplayedGraph."""
 
     first: int
     call: int

@@ -1,9 +1,9 @@
 """The stages of making a batch (reading, decoding, each transform, collating), from recorded or sampled stacks.
 
-A stack has the frames inside of torch's function `fetch`, outermost first. The profiler writes a frame as
-`file.py(line): name`. The name is `method` from the profiler, and `Class.method` from the monitor's sampler
-(monitor/workers/stack_sampler.py). For the frames of the profiler, the monitor records the classes
-(monitor/facts/loader.py).
+A stack has the frames inside of torch's function `fetch`, outermost first. A frame is a text of the form
+`file.py(line): name`. In frames of the profiler, the name is `method`; in frames of the monitor's sampler
+(monitor/workers/stack_sampler.py), the name is `Class.method`. The monitor records the classes for the profiler's
+frames (monitor/facts/loader.py).
 """
 
 import re
@@ -24,7 +24,7 @@ STAGES = ("read", "decode", "transform", "dataset", "collate", "pin", "copy", "o
 NOT_SAMPLED = Missing("the stages of the input pipeline were not recorded: the monitor samples them in the workers")
 
 MAX_STAGES = 12
-"""Most stages that are listed; all other stages are summed in one more entry."""
+"""Largest number of stages that are listed. All other stages are summed in one more entry."""
 MAX_STACKS, MAX_TEXT = 200, 10_000
 """At most this number of stacks, and of characters of a stack, are read, because the context of a file is untrusted."""
 
@@ -65,8 +65,9 @@ class LoaderWork(Record, frozen=True):
     `batches` is the number of batches that were made; 0 if it is not known. Other numbers that are not known are None.
     `waiting_share` is the share (0 to 1) of the workers' time in which they have no batch to make. `reads` is the
     number of read calls and `opens` that of calls of Python's open. `read_bytes` are the bytes of all read calls,
-    `disk_bytes` those read from disks. These four are totals for `batches` batches. `beside` has the stages that run in
-    parallel with these processes: copying batches to pinned memory on another thread, and copies to the device.
+    `disk_bytes` those read from disks. The last four numbers are totals for `batches` batches. `beside` has the stages
+    that run in parallel with these processes: copying batches to pinned memory on another thread, and copies to the
+    device.
     """
 
     stages: tuple[Stage, ...]

@@ -7,7 +7,7 @@ from tb_bottleneck.attribution.training_detection import has_backward, has_train
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.trace.kernel_names import cut
 
-# With this share of the device's time, the rest does not matter.
+# If one operator takes this share of the device's time, other operators do not matter.
 ONE_OPERATOR = 0.95
 
 
@@ -30,8 +30,8 @@ def steps_found(recording: Recording) -> Measure | Missing:
 
 
 def only_operator(recording: Recording) -> Measure | Missing:
-    """The name of one operator, as text, if its calls with equal shapes make up at least ONE_OPERATOR of the device's
-    time; missing otherwise, and for a training."""
+    """The name of one operator, as text, if its calls with equal shapes take at least ONE_OPERATOR of the device's
+    time. Missing otherwise, for a training, and without recorded shapes."""
     trace, ops = recording.trace, recording.trace.device_ops
     called, operator = trace.calling_operators
     own = np.flatnonzero(ops.launched & recording.in_window(ops.start))
@@ -46,7 +46,8 @@ def only_operator(recording: Recording) -> Measure | Missing:
     spent = np.bincount(group.ravel(), length)
     name, signature = kinds[:, spent.argmax()].tolist()
     alone = spent.max() >= ONE_OPERATOR * float((ops.end - ops.start)[recording.in_window(ops.start)].sum())
-    # A compiled region is a whole model, and without shapes layers of different sizes look alike.
+    # A name without "::" is no operator: a compiled region is a whole model. Without shapes, layers of different sizes
+    # look alike.
     return (
         text_measure(cut(trace.names[name]), len(own)) if alone and signature and "::" in trace.names[name] else several
     )

@@ -29,7 +29,7 @@ class EvidenceSource(Protocol):
 Source = TypeVar("Source", bound=EvidenceSource)
 """Type variable of the evidence source of measures, rules and verdicts: `Recording` (a trace) or `TelemetryRecording`.
 
-It makes the use of a measure of traces in a telemetry rule a type error.
+With this variable, a type checker reports an error if a rule for telemetry uses a measure of traces.
 """
 
 MeasureFunction = Callable[[Source], Measure | Missing]

@@ -10,26 +10,28 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.trace.kinds import Kind
 
-# An unprofiled step time outside these factors of the recorded one is of other steps: the costliest options were
-# measured to double a step's time, and a step of many small operators may be slowed more.
+# If the unprofiled step time is outside these factors of the recorded step time, it belongs to other steps. The
+# costliest options of the profiler were measured to double a step's time, and a step of many small operators may be
+# slowed more.
 LONGEST_UNPROFILED, SHORTEST_UNPROFILED = 1.25, 0.2
-# The highest overhead per recorded row that was measured: 0.3 to 3.2 us for each operator or frame in steps of up to
-# 9,000 (torch 2.13, the recordings of demo/). For a call it is six times the usual overhead, as for the costliest
-# operator. Time beyond that is not overhead: two runs differ, and so do the steps of one run.
+# The highest overhead per recorded row. For each operator or frame, 0.3 to 3.2 us were measured in steps of up to 9,000
+# rows (torch 2.13, the recordings of demo/). For a call, the limit is six times the usual overhead, as for the
+# costliest operator. Time beyond these limits is not overhead: two runs differ, and so do the steps of one run.
 MAX_OVERHEAD_NS = {Kind.CPU_OP: 3_300, Kind.PYTHON: 3_300, Kind.CALL: 12_000}
 # The profiler's usual overhead per recorded event, torch 2.13: 0.23 to 0.55 us per operator depending on the options,
 # 0.28 us per Python frame (measured on an AMD EPYC machine); about 2 us per runtime call (recalled from CUPTI's
 # documentation, not measured here).
 NS_PER_OPERATOR, NS_PER_FRAME, NS_PER_CALL = 400, 280, 2_000
-# A choice, without an outside source: of 38 recordings of the demo, four differ by 1.55 to 10.9 beyond the overhead,
-# the others by less than 1.3. All come from a machine with other programs: nothing proves that the four were disturbed.
+# A choice, without an outside source: in four of 38 recordings of the demo, the step times differ by a factor of 1.55
+# to 10.9 beyond the overhead, in the others by a factor of less than 1.3. All come from a machine with other programs:
+# nothing proves that the four were disturbed.
 ATYPICAL_FROM = 1.5
 _UNKNOWN = Missing("the step time without the profiler was not recorded; the monitor adds it to the trace")
 
 
 def atypical_ratio(recording: Recording) -> float | None:
-    """Returns recorded step time / step time without the profiler if the profiler's overhead cannot explain the
-    difference of the two, else None. Returns None also if the step time without the profiler was not recorded."""
+    """Returns the ratio: recorded step time / step time without the profiler. Returns None if the profiler's overhead
+    can explain the difference of the two times, or if the step time without the profiler was not recorded."""
     logged = logged_unprofiled(recording)
     if logged is None:
         return None
@@ -64,8 +66,8 @@ def _max_overhead(recording: Recording) -> float:
 def unprofiled_step(recording: Recording) -> Measure | Missing:
     """The step time without the profiler (ns), as the training process measured it before the recording.
 
-    This is the median, or the mean if the steps are uneven. Missing if it was not recorded, or if it differs too much
-    from the recorded step time.
+    The value is the median of the measured steps, or the mean if the steps are uneven. Missing if it was not recorded,
+    or if it differs too much from the recorded step time.
     """
     logged = logged_unprofiled(recording)
     if logged is None:

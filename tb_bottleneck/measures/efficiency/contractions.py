@@ -1,8 +1,9 @@
 """The contractions of a window: matrix multiplications, convolutions and attention, with their operations and the part
 of the step to which they belong. Operations are floating-point operations.
 
-Each operator that launches kernels counts once. On a CPU run, the innermost operator counts: of linear and addmm only
-addmm. An operator that runs in the backward pass with its own sequence number is a forward operator that runs again:
+Each operator that launches kernels counts once. On a CPU run, the innermost operator counts: addmm, but not the linear
+that calls it. An operator that runs in the backward pass with its own sequence number is a forward operator that runs
+again:
 with checkpointing, torch enables gradients for such operators (torch/utils/checkpoint.py), and the profiler records
 sequence numbers only for operators with gradients.
 """
@@ -129,7 +130,7 @@ def _on_cpu(recording: Recording) -> tuple[Rows, Ints, Ints]:
 
 
 def _parts(recording: Recording, rows: Rows) -> Ints:
-    """Returns for each of `rows` (event rows of operators) the part of the step to which it belongs."""
+    """Returns for each of `rows` (event rows of operators) the part of the step to which the operator belongs."""
     events = recording.trace.events
     nodes = np.flatnonzero(is_autograd_node(recording.trace))
     backward = np.zeros(len(rows), np.bool_)
@@ -138,7 +139,7 @@ def _parts(recording: Recording, rows: Rows) -> Ints:
         around = nodes_of.get(thread)
         if around is not None:
             backward[own] = innermost(events.start[around], events.end[around], events.start[rows[own]])[0]
-    again = events.sequence[rows] > 0  # optimizers run without gradients, so their operators have no numbers either
+    again = events.sequence[rows] > 0  # operators of optimizers have no number, because they run without gradients
     optimizer = recording.optimizer_steps.contains(events.start[rows]) & ~again
     part = np.where(optimizer, Part.OPTIMIZER, Part.FORWARD)
     return np.where(backward, np.where(again, Part.RECOMPUTED, Part.GRADIENT), part).astype(np.int64)

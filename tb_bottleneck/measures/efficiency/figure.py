@@ -6,10 +6,11 @@ from tb_bottleneck.base.measure import Record
 
 
 class Figure(Record, frozen=True):
-    """A figure. `value` is in the unit that knowledge/efficiency.toml states; None if it is not known.
+    """A figure of efficiency. `value` is in the unit that knowledge/efficiency.toml states; None if the value is not
+    known.
 
-    `text` is the key of a sentence in that file, which states the source of the value, or the reason why it is not
-    known. `values` fills the placeholders of the sentence.
+    `text` is the key of a sentence in that file. The sentence states the source of the value, or the reason why the
+    value is not known. `values` fills the placeholders of the sentence.
     """
 
     value: float | None

@@ -30,7 +30,7 @@ from tb_bottleneck.trace.process_facts import parameter_bytes
 
 # cuDNN and MIOpen convert between the layouts of images with kernels of these names.
 _LAYOUT = re.compile(r"nchwToNhwc|nhwcToNchw|nchw2nhwc|nhwc2nchw|batched_transpose_")
-# A device that brings less than this, by the bound, is offered only if there is no faster one.
+# A device with a smaller upper bound of the speed-up is offered only if no device reaches WORTH_FROM.
 WORTH_FROM = 1.3
 MAX_OPERATORS = 3
 MAX_NAME = 60  # characters of a kernel's name
@@ -41,9 +41,9 @@ class Distance(Record, frozen=True):
     """The kernels that one operator launches, and how far they are from their roofs. All numbers are shares from 0 to
     1.
 
-    `kernel` is the name of the kernel with the most time. `share` is the share of the window in these kernels.
-    `reached` is the part of their time that they would take at their roofs. `beyond` is the share of the window that
-    they take in addition to that. `roof` is the regime of the roof that limits most of their time: `compute` or
+    `kernel` is the name of the kernel with the most time. `share` is the share of the window in the operator's kernels.
+    `reached` is the part of the kernels' time that they would take at their roofs. `beyond` is the other part of their
+    time, as a share of the window. `roof` is the regime of the roof that limits most of their time: `compute` or
     `memory`.
     """
 
@@ -56,8 +56,8 @@ class Distance(Record, frozen=True):
 
 
 def distances(recording: Recording) -> list[Distance]:
-    """Returns the MAX_OPERATORS operators whose kernels take the most time beyond their time at the roofs, in this
-    order."""
+    """Returns the MAX_OPERATORS operators whose kernels take the most time beyond their time at the roofs, longest such
+    time first."""
     trace, ops, bounds = recording.trace, recording.trace.device_ops, recording.kernel_bounds
     if not len(ops) or not len(trace.calls):
         return []
@@ -100,8 +100,8 @@ class LargerDevice(Record, frozen=True):
     """A device that is faster than the device of the run.
 
     `arithmetic` and `bandwidth` are rates of the faster device / rates of the run's device. `unchanged` is the share of
-    the window that neither of them changes. `speedup` is the upper bound of step time now / step time on the faster
-    device.
+    the window that neither rate changes. `speedup` is the upper bound of the ratio: step time now / step time on the
+    faster device.
     """
 
     name: str
@@ -133,8 +133,9 @@ def larger_device(recording: Recording) -> LargerDevice | Missing:
 
 
 def _faster(gpu: Gpu, peak: float, precision: Precision) -> list[Gpu]:
-    """Returns the listed devices of the vendor of `gpu` of which both the peak and the bandwidth are at least those of
-    `gpu`, and one of them is higher. `peak` is the dense peak of `gpu` for the type `precision`, in FLOP/s."""
+    """Returns the listed devices of the same vendor that are faster than `gpu`: their peak and their bandwidth are at
+    least those of `gpu`, and one of the two is higher. `peak` is the dense peak of `gpu` for the type `precision`, in
+    FLOP/s."""
     by_name = {entry.gpu.name: entry.gpu for entry in entries()}
     listed = [by_name[name] for name in larger_device_names()]
     return [
@@ -186,8 +187,8 @@ def gradient_bytes(recording: Recording) -> Measure | Missing:
 
 
 def recorded_parameter_bytes(recording: Recording) -> Measure | Missing:
-    """Bytes of the model's parameters, as the training process counted them; otherwise of the weights that recorded
-    modules read."""
+    """Bytes of the model's parameters, as the training process counted them; otherwise, bytes of the weights that the
+    recorded modules read."""
     counted = parameter_bytes(recording.trace.header.context.get("parameters_by_dtype"))
     if counted is not None:
         return Measure(counted, "bytes", source="context")
@@ -211,8 +212,8 @@ def all_reduce_ns(gpu: Gpu | None, size: float) -> Measure | Missing:
 
 
 def _link_rate(gpu: Gpu) -> float | None:
-    """Returns the rate of the link between two devices of this kind in GB/s: of NVLink, or else of PCIe. Returns None
-    if it is not known."""
+    """Returns the rate of the link between two devices of the kind `gpu` in GB/s: of NVLink, or else of PCIe. Returns
+    None if the rate is not known."""
     if gpu.nvlink is not None:
         return gpu.nvlink
     lane = lane_rates().get(gpu.pcie_generation or 0)
@@ -220,8 +221,8 @@ def _link_rate(gpu: Gpu) -> float | None:
 
 
 def _main_precision(recording: Recording) -> Precision:
-    """Returns the type of most floating-point operations. Without recorded shapes, returns the type in the kernel name
-    with the most time."""
+    """Returns the number type of most floating-point operations. Without recorded shapes, returns the type in the name
+    of a kernel: of those kernels whose names have a type, the one with the most time."""
     if types := utilisation(recording).types:
         return Precision("tensor" if types[0].dtype != "fp32" else "vector", types[0].dtype)
     ops = device_work(recording, *COMPUTE_KERNELS)
@@ -237,7 +238,7 @@ def _typed(precision: Precision | None) -> bool:
 
 
 def _peak(gpu: Gpu, precision: Precision) -> float | None:
-    """Returns the device's dense peak for the type `precision` in FLOP/s, or None if it is not known."""
+    """Returns the device's dense peak for the type `precision` in FLOP/s, or None if the peak is not known."""
     return DensePeaks(gpu.tflops, gpu.name, "").of(precision)
 
 

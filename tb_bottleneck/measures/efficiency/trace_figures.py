@@ -25,7 +25,7 @@ from tb_bottleneck.trace.operands import operands_of
 _EMBEDDING = "aten::embedding"  # (weight, indices, ...)
 _ATTENTION = re.compile(r"attention|flash_attn|^aten::_(?:safe_)?softmax$")
 _BATCH_AND_LENGTH = 2  # dimensions of the indices of an embedding of tokens
-# A median of fewer steps is one of them.
+# With fewer steps, the median is not the time of a usual step.
 MIN_STEPS_OF_GOODPUT = 3
 
 
@@ -66,8 +66,8 @@ def samples_figure(samples: SamplesPerStep | Missing) -> Figure:
 
 
 def goodput_of_trace(recording: Recording) -> Figure:
-    """Returns the share of a trace's time in useful steps: steps x median step time / time of the window, at most 1. It
-    is unknown for fewer than MIN_STEPS_OF_GOODPUT steps."""
+    """Returns the share of a trace's time in useful steps: steps x median step time / time of the window, at most 1.
+    The figure is unknown for fewer than MIN_STEPS_OF_GOODPUT steps."""
     steps = recording.steps
     if steps.basis == "whole":
         return unknown("no_steps")

@@ -22,16 +22,17 @@ from tb_bottleneck.trace.forward_links import is_autograd_node
 from tb_bottleneck.trace.kernel_names import passing_names
 from tb_bottleneck.trace.table import Bools, Ints
 
-# Contractions without recorded shapes may take this share of the time of all contractions: as much as steps differ.
+# Contractions without recorded shapes may take this share of the time of all contractions. The times of equal steps
+# differ by as much.
 MAX_UNKNOWN_SHARE = 0.05
 MIN_SIGNATURES = 2  # the first signature is a placeholder for "none"
-# The time of the window at the peaks may not exceed the window.
+# The operations of the window may not need more time at the device's peaks than this share of the window.
 MAX_UTILISATION = 1.0
 
 
 class TypeShare(Record, frozen=True):
     """One number type of contractions (matrix multiplications, convolutions and attention): its share of the model's
-    operations (0 to 1), and the device's dense peak for it in FLOP/s."""
+    operations (0 to 1), and the device's dense peak for this type in FLOP/s."""
 
     dtype: str
     share: float
@@ -39,10 +40,10 @@ class TypeShare(Record, frozen=True):
 
 
 class Utilisation(Record, frozen=True):
-    """MFU, HFU and the model's operations as figures, and the number types of its contractions, the largest share
-    first.
+    """MFU, HFU and the model's operations as figures, and the number types of the model's contractions, the largest
+    share first.
 
-    `bf16_peak` is the device's dense peak of bf16 in FLOP/s; None if it is not known.
+    `bf16_peak` is the device's dense peak of bf16 in FLOP/s; None if the peak is not known.
     """
 
     figures: Figures
@@ -53,9 +54,9 @@ class Utilisation(Record, frozen=True):
 class _Needed(Record, frozen=True):
     """The operations of the window. `model` is the number of floating-point operations that the model needs.
 
-    `model_ns` is the time in ns that they take at the device's peak, and `hardware_ns` the time that all operations
-    that ran take at the peak; None if it is not known. `basis` is the key of the sentence that says what is known about
-    gradients.
+    `model_ns` is the time in ns that these operations take at the device's peak. `hardware_ns` is the time that all
+    operations that ran take at the peak; None if this time is not known. `basis` is the key of the sentence that says
+    what is known about gradients.
     """
 
     model: float
@@ -80,10 +81,10 @@ def utilisation(recording: Recording) -> Utilisation:
 
         time at the peak = sum over the operators of operations / dense peak of the operator's type
 
-    With one type this is operations / (time x peak), as in PaLM (arXiv 2204.02311, appendix B) and in arXiv 2205.05198.
-    With several types, as in FP8 training, the time at the peak is the only sum that has a meaning. Causal attention
-    counts half of the scores, as its kernels compute: PaLM counts all of them. Pointwise work and embeddings are not
-    counted.
+    With one number type, the ratio is operations / (time x peak), as in PaLM (arXiv 2204.02311, appendix B) and in
+    arXiv 2205.05198. With several types, as in FP8 training, operations of different types cannot be added, but their
+    times at the peak can. For causal attention, half of the scores are counted, because its kernels compute only half;
+    PaLM counts all scores. Pointwise work and embeddings are not counted.
     """
     table, peaks = contractions(recording), dense_peaks_of(recording.trace)
     missing = _missing(recording, table, peaks)
@@ -147,8 +148,8 @@ def _unknown_share(recording: Recording, table: Contractions, rows: Bools, is_kn
 def _needed(recording: Recording, table: Contractions) -> _Needed:
     """Returns the operations that the model and all contractions of `table` need.
 
-    Gradients count as recorded, but at most as 2 x forward. If their operations are not known, they count as 2 x
-    forward.
+    The operations of gradients count as recorded, but at most as 2 x forward. If they are not known, they count as 2 x
+    forward if there is a backward pass, otherwise as 0.
     """
     forward, gradient = table.part == Part.FORWARD, table.part == Part.GRADIENT
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -184,9 +185,9 @@ def _has_backward(recording: Recording) -> bool:
 
 
 def _fits_kernels(recording: Recording, table: Contractions) -> bool:
-    """Returns False if the operations cannot have run in the recorded time of their kernels.
+    """Returns False if the operations cannot have run in the recorded time of their kernels; always True on a CPU run.
 
-    This occurs because some recordings assign kernels to the wrong operators.
+    The times do not fit if a recording assigns kernels to the wrong operators.
     """
     is_known = (table.flops > 0) & (table.peak > 0)
     at_peak = (table.flops[is_known] / table.peak[is_known]).sum() * NS_PER_S
@@ -214,9 +215,9 @@ def device_use(recording: Recording) -> Figures:
     """Returns the figures tensor_share, sm_efficiency and occupancy (0 to 1) of the kernels in the window.
 
     `tensor_share` is the share of the kernels' time in kernels that use tensor cores. The other definitions are those
-    of torch-tb-profiler. SM efficiency of a kernel is min(blocks / multiprocessors, 1); of a run, it is the mean of the
-    kernels weighted by time x the share of the window with kernels. Occupancy is the mean of the kernels weighted by
-    time.
+    of torch-tb-profiler. The SM efficiency of a kernel is min(blocks / multiprocessors, 1). The SM efficiency of a run
+    is the mean of its kernels, weighted by time, x the share of the window in which kernels run. Occupancy is the mean
+    of the kernels' occupancy, weighted by time.
     """
     if not recording.on_device:
         return dict.fromkeys(_DEVICE_USE_FIELDS, unknown("on_cpu"))

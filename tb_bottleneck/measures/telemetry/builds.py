@@ -23,7 +23,8 @@ def processor(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def numpy_blas(recording: TelemetryRecording) -> Measure | Missing:
-    """The loaded BLAS libraries other than MKL on an Intel processor, as text; missing if there are none."""
+    """On an Intel processor: the loaded BLAS libraries other than MKL, as text. Missing if there are none, or on
+    another processor."""
     name, pools = processor(recording), recording.facts.get("blas_pools")
     entries = [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
     others = sorted({str(pool.get("library", "")) for pool in entries if pool.get("api") == "blas"} - {"mkl", ""})
@@ -49,8 +50,8 @@ def device_architecture(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def newest_architecture(recording: TelemetryRecording) -> Measure | Missing:
-    """The newest architecture for which this build of torch has kernels, as a compute capability in text, such as
-    9.0."""
+    """The newest device architecture for which this build of torch has kernels, as text: its compute capability, such
+    as 9.0."""
     newest = max(_built_for(recording), default=None)
     return Missing("torch_architectures is not among the facts of the run") if newest is None else text_measure(newest)
 
@@ -59,8 +60,8 @@ def newer_than_torch(recording: TelemetryRecording) -> Measure | Missing:
     """1 if the device's generation is newer than all generations for which this build of torch has kernels; otherwise 0
     (count).
 
-    The generation is the major number of the compute capability. Kernels for an older minor number run on the device,
-    those for an older generation do not (NVIDIA, CUDA compatibility).
+    The generation is the major number of the compute capability. A device runs kernels for an older minor number of its
+    generation, but not kernels for an older generation (NVIDIA, CUDA compatibility).
     """
     device, newest = device_architecture(recording), newest_architecture(recording)
     if isinstance(device, Missing) or isinstance(newest, Missing):
@@ -73,8 +74,8 @@ def newer_than_torch(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def first_torch_for_device(recording: TelemetryRecording) -> Measure | Missing:
-    """The first release of torch that supports the device's generation, as text; missing unless the installed torch is
-    older."""
+    """The first release of torch that supports the device's compute capability, as text. Missing if the installed torch
+    is not older than this release, or if one of the two is not known."""
     device, torch = device_architecture(recording), _text(recording, "torch")
     first = next(
         (

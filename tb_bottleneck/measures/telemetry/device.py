@@ -18,12 +18,12 @@ _NO_SHAPES = "telemetry does not contain the shapes of operators"
 
 
 def utilisation(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which any kernel runs, of any process (share of the judged time)."""
+    """Time in which at least one kernel of any process runs (share of the judged time)."""
     return recording.of_series("gpu_utilisation", "share", of_device=True)
 
 
 FEW_BYTES = 1e6
-"""A model and a batch on the device have more bytes than this, single values have fewer."""
+"""A model and a batch on the device have more bytes than FEW_BYTES, single values have fewer."""
 
 
 def bytes_in_tensors(recording: TelemetryRecording) -> Measure | Missing:
@@ -35,8 +35,7 @@ def bytes_in_tensors(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def own_work(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the device works for this process; on a CPU run, in which the CPU does (share of the judged
-    time)."""
+    """Time in which the device (on a CPU run: the CPU) works for this process (share of the judged time)."""
     busy = 1.0 - recording.accounts.idle
     if recording.on_device:
         busy = np.maximum(busy - recording.signals.tenants, 0.0)
@@ -59,7 +58,7 @@ def fp32_used(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def multiprocessors_used(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which a multiprocessor has a warp, as the mean of all multiprocessors (share of the judged time)."""
+    """Time in which a multiprocessor has a warp: the mean over all multiprocessors (share of the judged time)."""
     return _counter(recording, "sm_activity")
 
 
@@ -76,8 +75,8 @@ def memory_accessed(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def bound_known(recording: TelemetryRecording) -> Measure | Missing:
-    """Part of the device's work for this process of which the counters show the limit: arithmetic, bandwidth, or
-    kernels that are too small (share of this work). Missing if the part is less than half."""
+    """Share of the device's work for this process whose limit is known: arithmetic, bandwidth, or kernels that are too
+    small. Missing if the share is less than half."""
     work = own_work(recording)
     if isinstance(work, Missing):
         return work
@@ -110,7 +109,7 @@ def process_cores(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _counter(recording: TelemetryRecording, name: str) -> Measure | Missing:
-    """Returns the mean of the profiling counter `name`, a share."""
+    """Returns the mean of the profiling counter `name`, whose values are shares."""
     value = recording.of_series(name, "share", of_device=True)
     return Missing(value.because + _COUNTERS) if isinstance(value, Missing) else value
 
@@ -121,7 +120,8 @@ SOFTWARE_THERMAL, HARDWARE_THERMAL, POWER_BRAKE = 0x20, 0x40, 0x80
 HEAT = HARDWARE_SLOWDOWN | SOFTWARE_THERMAL | HARDWARE_THERMAL
 
 LOADED_FOR_CLOCKS = 0.50
-"""Windows with less utilisation than this are left out: their mean clocks include clocks of an idle device."""
+"""Windows with less utilisation than LOADED_FOR_CLOCKS are left out: their mean clocks include clocks of an idle
+device."""
 
 
 @dataclass(frozen=True)
@@ -181,42 +181,43 @@ def highest_temperature(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def time_lost_to_heat(recording: TelemetryRecording) -> Measure | Missing:
-    """Time that the device's work would save if it ran at the highest clock where heat reduces the clock (share of the
-    judged time)."""
+    """Time that the device's work would save if heat did not reduce the clock: where it does, the work would run at the
+    highest clock (share of the judged time)."""
     return _lost(recording, _clocks(recording).hot)
 
 
 def time_lost_to_power(recording: TelemetryRecording) -> Measure | Missing:
-    """Time that the device's work would save if it ran at the highest clock where the power limit or a power brake
-    reduces the clock (share of the judged time)."""
+    """Time that the device's work would save if neither the power limit nor a power brake reduced the clock: where they
+    do, the work would run at the highest clock (share of the judged time)."""
     clocks = _clocks(recording)
     return _lost(recording, np.fmax(clocks.capped, clocks.braked))
 
 
 def throttling_loss_by_window(recording: TelemetryRecording) -> Floats:
-    """Returns for each window the share (0 to 1) that the device's work would save at the highest clock, where heat or
-    a power brake reduces the clock. The power limit is not included, since large boards normally run large products at
-    the limit."""
+    """Returns for each window the share (0 to 1) that the device's work would save if neither heat nor a power brake
+    reduced the clock. The power limit is not included, because large boards normally reach it when they compute large
+    matrix products."""
     clocks = _clocks(recording)
     return np.nan_to_num(_work(recording, clocks) * clocks.slow * np.minimum(np.fmax(clocks.hot, clocks.braked), 1.0))
 
 
 def _lost(recording: TelemetryRecording, when: Floats) -> Measure | Missing:
-    """Returns the time that the device's work would save at the highest clock. `when` has for each window the part in
-    which the clock is reduced for the reason in question."""
+    """Returns the time that the device's work would save at the highest clock (share of the judged time). `when` has
+    for each window the part (0 to 1) in which the clock is reduced; only this part is counted."""
     clocks = _clocks(recording)
     lost = _work(recording, clocks) * clocks.slow * np.minimum(when, 1.0)
     return recording.mean(lost, "share", recording.why_missing("sm_clock"))
 
 
 def _work(recording: TelemetryRecording, clocks: _Clocks) -> Floats:
-    """Returns for each window the share in which the device works; 0 for windows in which it is not loaded."""
+    """Returns for each window the share (0 to 1) in which the device works; 0 for windows in which the device is not
+    loaded."""
     return np.asarray(np.nan_to_num(1.0 - recording.accounts.idle) * clocks.loaded)
 
 
 def _while_loaded(recording: TelemetryRecording, values: Floats, name: str) -> Measure | Missing:
     """Returns the mean of `values` (one per window) over the windows in which the device is loaded. `name` is the
-    series that is needed, for the text if it is missing."""
+    series that `values` come from; the reason of a missing measure names this series."""
     loaded = _clocks(recording).loaded > 0
     if not loaded.any():
         return Missing("the device was never busy for half of the time, and only its clocks under load count")
@@ -240,7 +241,8 @@ def _clocks(recording: TelemetryRecording) -> _Clocks:
 
 def _part_with(recording: TelemetryRecording, mask: int) -> Floats:
     """Returns for each window the share (0 to 1) of its readings in which the clock was lowered for one of the reasons
-    in the bit mask `mask`. Readings of an idle device are left out. Windows without other readings have NaN."""
+    in the bit mask `mask`. Readings of an idle device are left out; the value is NaN if a window has no other
+    readings."""
     when, values = recording.windows.readings("clock_event_reasons", of_device=True)
     reasons = values.astype(np.int64)
     busy = (reasons & IDLE) == 0

@@ -1,11 +1,15 @@
-"""Measures of steps that become longer over the run or within each epoch, and of parts and memory that grow too.
+"""Measures of steps that become longer over the run or within each epoch, and of the parts of the step and the memory
+that grow too.
 
 The time of a step excludes interruptions, the starts of epochs, and the time in which the main thread waited for a core
-that another program used: these have separate causes, and do not repeat evenly. A factor by which all timed parts
-of the step grow is also excluded: then the machine became slower, through its clocks or other programs.
+that another program used: these times have separate causes, and do not repeat evenly. A factor by which all timed parts
+of the step grow is also excluded, because such a factor shows that the machine became slower, through its clocks or
+other programs.
+
+The run is divided into twelve periods and into thirds:
 
     thirds of the run, by time     first         second         last
-    medians of twelve parts        . . . .       . . . .       . . . .
+    medians of twelve periods      . . . .       . . . .       . . . .
 """
 
 from collections.abc import Iterator
@@ -21,23 +25,25 @@ from tb_bottleneck.measures.telemetry.recoverable import core_wait_by_window
 from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 
 GROWS = 1.3
-"""Factor from which growth is reported, and the monitor records again: step time in the last third of the run / in the
-first third."""
+"""Factor from which growth is reported, and from which the monitor records again: step time in the last third of the
+run / step time in the first third."""
 PARTS = 12
 MIN_STEPS_PER_PART = 5
 RISING = 0.6
-"""Kendall's rank correlation of the number of a part and its step time, from which the times rise. Twelve parts without
-a trend reach it in one of 200 runs (tau = 0.6, n = 12: p = 0.006, Kendall 1938)."""
+"""The step times rise if Kendall's rank correlation of the number of a period and its step time is at least RISING.
+Twelve periods without a trend reach this correlation in one of 200 runs (tau = 0.6, n = 12: p = 0.006, Kendall
+1938)."""
 MIN_SIDE = 2
-"""Fewest parts before and after a jump of the step time: a single part may be slow by chance."""
+"""Fewest periods before and after a jump of the step time: a single period may be slow by chance."""
 AT_ONCE = 0.6
-"""If at least this share of the growth is between two neighbouring parts, the growth is a jump."""
+"""If at least this share of the growth is between two neighbouring periods, the growth is a jump."""
 SAME_GROWTH = 1.15
 """Values that grow by a smaller factor are not reported as growing."""
 OF_GROWTH = 0.1
 MIN_PART, MIN_PARTS = 0.01, 3
-"""The growth of at least MIN_PARTS timed parts of the step, each of at least the share MIN_PART of the step, can be a
-common factor of the machine. One part must be the optimizer, whose work is the same in each step. All are choices."""
+"""The machine is taken as the cause of a common growth only if at least MIN_PARTS timed parts of the step (such as
+forward or copies) each take at least the share MIN_PART of the step. One of them must be the optimizer, whose work is
+the same in each step. All are choices."""
 MIN_EPOCHS, MIN_EPOCH_ROWS, MOST_EPOCHS = 3, 12, 0.8
 _TIMES = {
     "loader_wait": "wait for a batch",
@@ -69,7 +75,7 @@ class Drift(Record, frozen=True, eq=False):
 
 def drift_of(recording: TelemetryRecording) -> Drift | None:
     """Returns the growth of the step time over the run. Returns None if there is no growth, if there are too few steps,
-    or if only the batches become larger."""
+    or if the steps grow only because the batches become larger."""
     times, count, number, wall = _steps(recording)
     if len(times) < PARTS:
         return None
@@ -94,7 +100,7 @@ def drift_of(recording: TelemetryRecording) -> Drift | None:
 
 
 def growth_cost(recording: TelemetryRecording) -> Measure | Missing:
-    """Time by which steps exceed the median of the first twelfth of all steps (share of the judged time)."""
+    """Time by which steps exceed the median step of the first twelfth of all steps (share of the judged time)."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -119,8 +125,8 @@ def drift_shape(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def growing_parts(recording: TelemetryRecording) -> Measure | Missing:
-    """The parts of the step, and the memory, that grow together with the step time; each with its values in the first
-    and last third, as text."""
+    """The parts of the step and the kinds of memory that grow together with the step time, each with its values in the
+    first and last third of the run, as text."""
     drift = drift_of(recording)
     if drift is None:
         return _STEADY
@@ -145,8 +151,8 @@ def largest_growth(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def growth_within_epochs(recording: TelemetryRecording) -> Measure | Missing:
-    """Median step time in the last third of an epoch / in its first third, as the median of all epochs (count). Missing
-    unless most epochs show a growth."""
+    """Median step time in the last third of an epoch / in its first third: the median of this ratio over all epochs
+    (count). Missing unless most epochs show a growth."""
     begun, rows, _ = recording.windows.highest("epoch_start")
     times, count, number, _ = _steps(recording)
     starts = begun[np.nan_to_num(rows) > 0]
@@ -181,8 +187,8 @@ def _steps(recording: TelemetryRecording) -> tuple[Floats, Times, Times, Floats]
 
 
 def _parts(weight: Floats | Times, parts: int) -> Times:
-    """Returns for each row the index of its part, from 0 to `parts` - 1. Rows are in order; all parts have about the
-    same sum of `weight`."""
+    """Divides rows, which are in order of time, into `parts` parts with about the same sum of `weight`. Returns for
+    each row the index of its part, from 0 to `parts` - 1."""
     middle = np.cumsum(weight) - weight / 2
     return np.asarray(np.minimum(middle * parts / max(weight.sum(), 1), parts - 1), np.int64)
 
@@ -214,8 +220,8 @@ def _rises(values: Floats) -> bool:
 
 
 def _thirds(recording: TelemetryRecording, column: str) -> tuple[float, float] | None:
-    """Returns the means of the step column `column` in the first and the last third of the run, or None if one is not
-    known."""
+    """Returns the means of the step column `column` in the first and the last third of the run, or None if one of the
+    means is not known."""
     _, _, mean = recording.windows.highest(column)
     count = recording.windows.counts_of_steps
     if not len(count):
@@ -230,10 +236,11 @@ def _thirds(recording: TelemetryRecording, column: str) -> tuple[float, float] |
 
 
 def _part_times(recording: TelemetryRecording) -> dict[str, tuple[float, float]]:
-    """Returns name of a timed part of the step -> (mean time in the first third of the run, mean time in the last
-    third), in ns.
+    """Returns a dict: name of a timed part of the step -> (mean time in the first third of the run, mean time in the
+    last third), in ns.
 
-    If all phases were timed, the part "outside" is the time of the step outside of them.
+    If all phases were timed, the dict also has "outside": the time of the step outside of all timed parts and
+    interruptions.
     """
     known = {name: _thirds(recording, name) for name in ("loader_wait", "transfer", *PHASES)}
     found = {name: both for name, both in known.items() if both is not None}

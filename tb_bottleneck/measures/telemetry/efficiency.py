@@ -13,7 +13,8 @@ from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unk
 from tb_bottleneck.telemetry.bounded_columns import Floats
 
 MIN_TIME_NS = 5 * NS_PER_S
-"""Over shorter times, the error of the energy counter exceeds 4 %: two refreshes of 100 ms."""
+"""Over shorter times, the error of the energy counter exceeds 4 %. The error is two refreshes of the counter, of 100 ms
+each."""
 
 
 def joules_per_step(recording: TelemetryRecording) -> Figure:
@@ -38,9 +39,9 @@ def joules_per_step(recording: TelemetryRecording) -> Figure:
 
 
 def _per_step(recording: TelemetryRecording, joules: Floats, basis: str) -> Figure | None:
-    """Returns the energy per step in J. `joules` has the energy of each window; NaN if it is not known. Returns None if
-    the windows with a value are shorter than MIN_TIME_NS in total or have no steps. `basis` is the key of the sentence
-    about the source."""
+    """Returns the energy per step in J. `joules` has the energy of each window in J; NaN if the energy is not known.
+    Returns None if the windows with a value are shorter than MIN_TIME_NS in total, have no steps, or have no energy.
+    `basis` is the key of the sentence about the source of the energy."""
     is_known = ~np.isnan(joules)
     steps, time = recording.windows.steps[is_known].sum(), is_known.sum() * recording.windows.grid.width
     if not steps or time < MIN_TIME_NS or not joules[is_known].sum() > 0:
@@ -75,7 +76,7 @@ _OF_A_TRACE = ("tensor_share", "occupancy", "tokens_per_step")
 
 
 def telemetry_figures(recording: TelemetryRecording) -> Figures:
-    """Returns the figures of efficiency by name. For those that telemetry cannot give, the value is None and the text
+    """Returns the figures of efficiency by name. For figures that telemetry cannot give, the value is None and the text
     is the reason."""
     return {
         **dict.fromkeys(_OF_THE_OPERATIONS, unknown("telemetry_only")),
@@ -88,7 +89,7 @@ def telemetry_figures(recording: TelemetryRecording) -> Figures:
 
 
 def _figure(measure: Measure | Missing, basis: str) -> Figure:
-    """Returns `measure` as a figure. `basis` is the key of the sentence about its source."""
+    """Returns `measure` as a figure. `basis` is the key of the sentence about the measure's source."""
     if isinstance(measure, Missing):
         return unknown("as_stated", because=measure.because)
     return known(measure.value, basis)

@@ -1,8 +1,8 @@
 """Measures of the input pipeline by telemetry: the wait in the loader, worker processes, cores and storage.
 
-Measures of workers, cores and storage are means in which each window is weighted by its time in which the device waits
-for data. This time is often concentrated in one phase of a long run. The monitor samples the stages of making a batch
-in the loader's workers.
+Measures of workers, cores and storage are means over windows (equal intervals of the judged time). Each window is
+weighted by the time in it for which the device waits for data, because this time is often concentrated in one phase of
+a long run. The monitor samples the stages of making a batch in the loader's workers.
 """
 
 import math
@@ -34,7 +34,7 @@ def time_per_batch(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def workers_ahead(recording: TelemetryRecording) -> Measure | Missing:
-    """Share of the workers' time in which they have no batch to make, because their queue is full."""
+    """Share of the workers' time in which the workers have no batch to make, because their queue is full."""
     work = sampled_work(recording.facts)
     if isinstance(work, Missing) or work.waiting_share is None:
         return work if isinstance(work, Missing) else Missing("the time without a batch was not sampled")
@@ -42,7 +42,8 @@ def workers_ahead(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
-    """Number of workers that would make batches as fast as a step without the wait for batches uses them (count).
+    """Number of workers that would make batches as fast as the training uses them if it never waits for a batch
+    (count).
 
     Missing if there would be more than MOST_PER_CORE workers per core.
     """
@@ -53,10 +54,11 @@ def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def processes_that_keep_up(recording: TelemetryRecording) -> Measure | Missing:
-    """Number of workers that would make batches as fast as a step without the wait for batches uses them, regardless of
-    the number of cores (count).
+    """Number of workers that would make batches as fast as the training uses them if it never waits for a batch
+    (count). The number of cores does not limit this number.
 
-    Time in which one worker makes a batch / time of the step without the wait for batches, rounded up.
+    The number is the time in which one worker makes a batch / the time of the step without the wait for batches,
+    rounded up.
     """
     batch, wall = time_per_batch(recording), recording.per_step("wall", "ns")
     wait = recording.per_step("loader_wait", "ns")
@@ -67,7 +69,7 @@ def processes_that_keep_up(recording: TelemetryRecording) -> Measure | Missing:
 
 
 DEFAULT_WORKERS = 4
-"""Number of workers to begin with if the loader has none: half of the eight that the sweep tries by default."""
+"""Number of workers to begin with if the loader has none: half of the eight workers that the sweep tries by default."""
 
 MORE_WORKERS = 2
 """Factor for the number of workers: twice as many workers halve a wait that too few workers cause."""
@@ -140,12 +142,14 @@ def cores_usable(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def storage_pressure(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which some thread waits for storage while the device waits for data: PSI some (share of that time)."""
+    """Time in which at least one thread waits for storage while the device waits for data (share of the device's wait):
+    the value `some` of Linux's pressure stall information (PSI)."""
     return while_starved(recording, "io_pressure", "share")
 
 
 def disk_busy(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the busiest block device has a request while the device waits for data (share of that time)."""
+    """Time in which the busiest block device (disk) has a request while the device waits for data (share of the
+    device's wait)."""
     return while_starved(recording, "disk_busy", "share")
 
 
@@ -165,8 +169,9 @@ def utilisation_deviation(recording: TelemetryRecording) -> Measure | Missing:
 def worker_count_to_try(recording: TelemetryRecording) -> Measure | Missing:
     """Number of workers to try next (count), at most the cores that this process may use.
 
-    If the time of making a batch was sampled, this is the number that keeps up with the device; otherwise twice the
-    present number, or DEFAULT_WORKERS without workers.
+    If the time of making a batch was sampled, the result is the number that keeps up with the device, unless the loader
+    already has as many. Otherwise the result is MORE_WORKERS times the present number, or DEFAULT_WORKERS without
+    workers.
     """
     return _workers_to_try(recording, per_core=1)
 
@@ -177,12 +182,12 @@ def waiting_workers_to_try(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _workers_to_try(recording: TelemetryRecording, per_core: int) -> Measure | Missing:
-    """Returns the number of workers to try next, at most `per_core` per core. Missing if the loader already has as
-    many."""
+    """Returns the number of workers to try next, at most `per_core` per core. Missing if the loader already has that
+    many workers or more."""
     workers, cores = configured_workers(recording), cores_usable(recording)
     needed = processes_that_keep_up(recording)
     wanted = MORE_WORKERS * workers if workers else DEFAULT_WORKERS
-    if isinstance(needed, Measure) and needed.value > workers:  # fewer than now: they wait for something else
+    if isinstance(needed, Measure) and needed.value > workers:  # otherwise the workers wait for something else
         wanted = int(needed.value)
     most = wanted if isinstance(cores, Missing) else max(int(round(cores.value, 2)), 1) * per_core
     if min(wanted, most) <= workers:
@@ -191,8 +196,8 @@ def _workers_to_try(recording: TelemetryRecording, per_core: int) -> Measure | M
 
 
 def workers_beside_main(recording: TelemetryRecording) -> Measure | Missing:
-    """Largest number of workers that leaves one core to the training process (count). Missing if the loader does not
-    have more workers than that."""
+    """Largest number of workers that leaves one core to the training process (count). Missing if the loader has no more
+    workers than this number."""
     cores = cores_usable(recording)
     if isinstance(cores, Missing) or cores.value < 2 or not configured_workers(recording):
         return Missing("no worker can be saved")
@@ -233,7 +238,8 @@ def workers_restart(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def configured_workers(recording: TelemetryRecording) -> int:
-    """Returns the loader's num_workers; if it was not recorded, the mean number of live workers; 0 if unknown."""
+    """Returns the loader's num_workers, or if it was not recorded, the rounded mean number of live workers; 0 if both
+    are unknown."""
     configured, alive = recording.fact("workers"), live_workers(recording)
     if configured is not None and configured >= 0:
         return int(configured)
@@ -241,6 +247,6 @@ def configured_workers(recording: TelemetryRecording) -> int:
 
 
 def while_starved(recording: TelemetryRecording, name: str, unit: str) -> Measure | Missing:
-    """Returns the mean of the series `name` over the time in which the device waits for data. `unit` is the unit of the
-    series."""
+    """Returns the mean of the series `name`, in which each window is weighted by the time in it for which the device
+    waits for data. `unit` is the unit of the series."""
     return recording.while_starved(recording.windows.mean(name), unit, recording.why_missing(name))

@@ -47,8 +47,8 @@ def steps_with_logging(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def recorded_interruptions(recording: TelemetryRecording) -> Measure | Missing:
-    """Time of interruptions of the kinds that the monitor times (share of the judged time), at most the share of the
-    regime `interruption`."""
+    """Time of interruptions of the kinds that the monitor times (share of the judged time). The result is at most the
+    share of the regime `interruption`."""
     parts = [recording.per_step(name, "ns") for name in INTERRUPTIONS]
     known = [part.value for part in parts if isinstance(part, Measure)]
     wall = recording.per_step("wall", "ns")
@@ -61,7 +61,8 @@ def recorded_interruptions(recording: TelemetryRecording) -> Measure | Missing:
 def _steps_with(recording: TelemetryRecording, column: str) -> Measure | Missing:
     """Returns the share of the steps in which the time in `column` is not 0.
 
-    A row may have several steps and only their mean. In this case each affected step is assumed to take the usual time.
+    A row can stand for several steps and then has only the mean of their times. For such a row, the number of affected
+    steps is estimated: each is assumed to take the usual time in `column`.
     """
     _, longest, mean = recording.windows.highest(column)
     known = ~np.isnan(longest)
@@ -75,15 +76,18 @@ def _steps_with(recording: TelemetryRecording, column: str) -> Measure | Missing
 
 
 NEARLY_ALL, MIN_LONG_STEPS = 0.9, 5
-"""An interruption explains the long steps if it is in this share of at least this number of long steps, and if this
-share of the steps with the interruption is long. Both are choices."""
+"""There must be at least MIN_LONG_STEPS long steps. A kind of interruption explains them if it is in at least the share
+NEARLY_ALL of the long steps, and if at least this share of the steps with the interruption is long. Both numbers are
+choices."""
 
 
 def interruption_of_long_steps(recording: TelemetryRecording) -> Measure | Missing:
-    """The kind of interruption that is in nearly all long steps and in nearly no other step, as text: its step column.
+    """The kind of interruption that is in nearly all long steps and in nearly no other step, as text: the name of its
+    step column.
 
-    What makes these steps long belongs to the interruption, although the monitor did not time it: for example, the
-    monitor times `torch.save`, but not a copy of the file to a slow disk. Rows of several steps are left out.
+    The additional time of these steps then belongs to the interruption, although the monitor did not time it. For
+    example, the monitor times `torch.save`, but not a copy of the file to a slow disk. Rows that stand for several
+    steps are left out.
     """
     windows = recording.windows
     alone = windows.counts_of_steps == 1
@@ -108,10 +112,10 @@ PREFETCH_FACTOR = 2
 
 
 def epoch_start_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Part of the loader's wait that is at the starts of epochs (share of the wait).
+    """Share of the wait for batches that is at the starts of epochs.
 
-    This part has three waits: until the workers of the last epoch have ended; for the first batch; and, until the queue
-    is full, the time by which each wait for a batch exceeds the usual wait:
+    Three waits count: the wait until the workers of the last epoch have ended; the wait for the first batch; and, until
+    the queue is full, the time by which each wait for a batch exceeds the usual wait:
 
             step of the epoch     last | first            second ...          usual
             wait for a batch        w  | end  start make   w  w  w  w           w
@@ -119,8 +123,8 @@ def epoch_start_wait(recording: TelemetryRecording) -> Measure | Missing:
     Without persistent_workers, the workers end with the last batch of an epoch, new workers start with the next epoch,
     and their queues are empty at first. The three waits are the cost of this restart.
 
-    If the starts of epochs were not recorded, epochs are recognised by long waits at a steady distance of more steps
-    than the loader has workers.
+    If the starts of epochs were not recorded, long waits count as the starts of epochs if their distances are steady
+    and more than BEYOND_ROUNDS steps per worker.
     """
     total = float(np.nansum(recording.windows.total("loader_wait")))
     if total <= 0:

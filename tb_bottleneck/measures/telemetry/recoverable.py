@@ -19,9 +19,9 @@ from tb_bottleneck.measures.telemetry.storage import workers_queue
 from tb_bottleneck.telemetry.bounded_columns import Floats
 
 ALWAYS_RUNNABLE = 0.9
-"""If the process runs or waits for a core for less than this share of the time, it also sleeps (the share would be 1
-without noise). In this case its wait cannot be estimated from the machine's run queue, since the scheduler prefers
-threads that slept."""
+"""If the process runs or waits for a core for less than this share of the time, the process also sleeps (without noise,
+the share of a process that never sleeps would be 1). The wait of a process that sleeps cannot be estimated from the
+machine's run queue, because the scheduler prefers threads that slept."""
 
 
 def core_wait(recording: TelemetryRecording) -> Measure | Missing:
@@ -33,7 +33,7 @@ def core_wait(recording: TelemetryRecording) -> Measure | Missing:
     the time is estimated: a thread that shares a core fairly with q - 1 others waits q - 1 times as long as it runs. In
     tests with loops of 2 to 100 ms of work and 0 to 100 ms of sleep, on a machine with 2.0 to 3.2 runnable threads per
     core (Linux 6.18), the estimate was wrong by at most 0.06 of the time. A process that already uses as many cores as
-    it has threads, or as it may use, is assumed not to wait: the runnable threads are its own.
+    it has threads, or all cores that it may use, is assumed not to wait: the runnable threads are its own.
     """
     missing = recording.why_missing("core_wait_total")
     return recording.mean(core_wait_by_window(recording), "share", f"{missing}, nor what estimates it")
@@ -57,8 +57,8 @@ def contention_limit(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def threads_to_use(recording: TelemetryRecording) -> Measure | Missing:
-    """Number of intra-op threads that fits the cores of this process (count): usable cores / processes of the job on
-    this machine."""
+    """Number of intra-op threads that fits the cores of this process (count): usable cores / number of processes of the
+    job on this machine."""
     cores = cores_usable(recording)
     if isinstance(cores, Missing):
         return cores
@@ -67,10 +67,11 @@ def threads_to_use(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def threads_beside_others(recording: TelemetryRecording) -> Measure | Missing:
-    """Number of intra-op threads that fits this process's fair share of crowded cores (count).
+    """Number of intra-op threads that fits this process's fair share of the cores if other processes use the cores too
+    (count).
 
-    Missing if the process has no more threads than that. If each of n processes has as many threads as there are cores,
-    n threads compete for each core, and the fair share is cores / n.
+    If each of n processes has as many threads as there are cores, n threads compete for each core, and the fair share
+    is cores / n. Missing if the process has no more threads than its fair share.
     """
     threads, queued = recording.fact("torch_threads"), run_queue_per_core(recording)
     if not threads or isinstance(queued, Missing):
@@ -82,8 +83,8 @@ def threads_beside_others(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the training thread runs on a core (share of the judged time). In the rest of the time it waits or
-    sleeps."""
+    """Time in which the training thread runs on a core (share of the judged time). In all other time, the thread waits
+    or sleeps."""
     cpu, wall = recording.per_step("thread_cpu", "ns"), recording.per_step("wall", "ns")
     if isinstance(cpu, Missing) or isinstance(wall, Missing):
         return Missing(recording.why_missing("thread_cpu"))
@@ -91,7 +92,8 @@ def thread_runs(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def loader_core_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which a worker waits for a core; without workers, the training process (share of the time)."""
+    """Time in which a worker of the loader waits for a core; without workers, time in which the training process waits
+    for a core (share of the time)."""
     return workers_queue(recording) if configured_workers(recording) else core_wait(recording)
 
 
@@ -104,11 +106,11 @@ def core_wait_by_window(recording: TelemetryRecording) -> Floats:
 
 
 def _estimated(recording: TelemetryRecording) -> Floats:
-    """Returns for each window the estimate c (q - 1) of the wait for a core, where the process uses c cores and there
-    are q runnable threads per core.
+    """Returns for each window an estimate of the time in which the process waits for a core, as a share of the window:
+    c (q - 1), where the process uses c cores and there are q runnable threads per core.
 
-    The result is at most the number of cores that the process could use but does not. It is 0 if the process also
-    sleeps, and NaN if a value is not known.
+    The estimate is at most the number of cores that the process could use but does not. It is 0 if the process also
+    sleeps, and NaN if c or q is not known.
     """
     windows = recording.windows
     cores = windows.mean("process_cores")
@@ -146,12 +148,13 @@ def contention_by_window(recording: TelemetryRecording, waited: float, queued: f
     """Returns for each window of a CPU run the share (0 to 1) in which the process waits for a core; all 0 for runs on
     a device.
 
-    The share is 0 in windows whose run queue has at most `queued` threads per usable core, or whose core pressure (PSI
-    some, 0 to 1) is below `waited`. The share is at most the part of the process's work that does not run: 1 - 1 /
-    (threads per core).
+    The share is 0 in windows whose run queue has at most `queued` threads per usable core, or whose core pressure (the
+    share of the time in which at least one thread waits for a core: PSI `some`, 0 to 1) is below `waited`. The share is
+    at most the working time of the process x (1 - 1 / threads per core), the part of this time in which its threads
+    wait if all threads share the cores equally.
     """
     windows = recording.windows
-    usable = cores_usable(recording)  # of the whole run: it is read less often than the queue
+    usable = cores_usable(recording)  # the mean of the whole run, because it is read less often than the queue
     if isinstance(usable, Missing):
         return np.zeros(len(windows))
     threads = windows.mean("run_queue") / max(usable.value, 1.0)
@@ -163,10 +166,10 @@ def contention_by_window(recording: TelemetryRecording, waited: float, queued: f
 
 
 def underfilled_by_window(recording: TelemetryRecording, at_least: float, recoverable: float) -> Floats:
-    """Returns for each window the share (0 to 1) that work which fills the device could save.
+    """Returns for each window the share (0 to 1) that could be saved if the work filled the device.
 
-    This is the window's share of the regime `underfilled` x `recoverable` (the part that counts, 0 to 1), or 0 if the
-    window's share is below `at_least`.
+    The result is the window's share of the regime `underfilled` x `recoverable` (the part of this time that can be
+    saved, 0 to 1), or 0 if the window's share is below `at_least`.
     """
     shares = np.nan_to_num(recording.accounts.shares[Regime.UNDERFILLED])
     return np.where(shares >= at_least, recoverable * shares, 0.0)

@@ -23,8 +23,8 @@ from tb_bottleneck.telemetry.windows import WARMUP_STEPS
 MAX_BINS = 100
 NS_PER_US = 1e3
 LEAST_NS = 1_000_000
-"""A part that takes less time (ns) than this in the whole run is a rounding error, and counts as training: times since
-1970 are stored with a resolution of a quarter of a microsecond."""
+"""A part that takes less time (ns) than LEAST_NS in the whole run is a rounding error, and counts as training. Times
+since 1970 are stored with a resolution of a quarter of a microsecond."""
 
 LATEST_NS = 2**62
 """The time in the year 2116, in ns since 1970. Later times, from a damaged log, would not fit in 64 bits after a
@@ -52,11 +52,11 @@ class Part(StrEnum):
 
 
 class RunTime(Record, frozen=True, eq=False):
-    """The time (ns) of each part of a run. `ns` has the time by part; the times sum to `elapsed`. `begin` is in ns on
-    the recording's clock.
+    """The time (ns) of each part of a run. `ns` has the time by part; the times sum to `elapsed`, the time of the run.
+    `begin` is the start of the run in ns on the recording's clock.
 
-    `bins` divides the run into MAX_BINS equal intervals. It has the shape (number of parts, MAX_BINS); the rows are in
-    the order of Part, and the values are in ns.
+    `bins` has the time (ns) of each part in MAX_BINS equal intervals of the run. Its shape is (number of parts,
+    MAX_BINS); the rows are in the order of Part.
     """
 
     begin: int
@@ -74,14 +74,15 @@ _ROW = {part: row for row, part in enumerate(_ORDER)}
 
 
 def run_time(recording: TelemetryRecording) -> RunTime | None:
-    """Returns the account of the whole run, by kind of time; None without steps.
+    """Returns the time of each part of the whole run; None without steps.
 
             first reading   first step                              last step   end
                 | start        | warm-up | training, interruptions ...   | end    |
 
-    The time of each row of steps is assigned to the kinds of Part one after the other, so that no time counts twice.
-    The remaining time is training. Compilations have their own times in torch's log. Steps of which the monitor
-    recorded a trace count as training up to the time of a usual step; the rest of their time counts as recording.
+    In each row of steps (one step or the mean of several), the kinds of Part take their time one after the other from
+    the time that is left, so that no time counts twice. The remaining time is training. The times of compilations come
+    from torch's log. Steps of which the monitor recorded a trace count as training up to the time of a usual step;
+    their time beyond that counts as recording.
     """
     telemetry, steps = recording.telemetry, recording.telemetry.steps
     if not len(steps):
@@ -93,7 +94,8 @@ def run_time(recording: TelemetryRecording) -> RunTime | None:
     last = max(telemetry.last, last_step) if telemetry.ended else last_step
     if last <= begin:
         return None
-    # A row begins where the one before ended: what lies between them beyond its length was not recorded.
+    # A row begins at its end minus its length, but not before the end of the previous row. Time between the two rows
+    # was not recorded.
     begun = np.maximum(end - length, np.concatenate(([first], end[:-1]))).astype(np.int64)
     parts = _parts_of_rows(recording, begun)
     edges = np.linspace(begin, last, MAX_BINS + 1).astype(np.int64)
@@ -168,14 +170,14 @@ def _spans(entries: Sequence[Compiled]) -> Spans:
 
 
 def _spread(begin: Times, end: Times, time: Floats, edges: Times) -> Floats:
-    """Returns the time in each of the bins between `edges`. Row i takes the time time[i], which is spread evenly over
-    the interval from begin[i] to end[i]. All are in ns."""
+    """Returns the time in each of the bins between `edges`. The time of row i, time[i], is spread evenly over the
+    interval from begin[i] to end[i]. All arguments and the result are in ns."""
     total = np.zeros(len(edges) - 1)
     first = np.clip(np.searchsorted(edges, begin, side="right") - 1, 0, len(total) - 1)
     final = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, len(total) - 1)
     within = first == final
     np.add.at(total, first[within], time[within])
-    for row in np.flatnonzero(~within).tolist():  # at most one per bin
+    for row in np.flatnonzero(~within).tolist():  # at most one such row per edge
         own = np.arange(first[row], final[row] + 1)
         covered = np.minimum(edges[own + 1], end[row]) - np.maximum(edges[own], begin[row])
         total[own] += covered / (end[row] - begin[row]) * time[row]
@@ -196,15 +198,15 @@ def recompiling_time(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def compiled_again_share(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which functions are compiled again (share of the run, including its start, without the time of recording
-    traces)."""
+    """Time in which functions are compiled again (share of the time of the run, including its start, but without the
+    time of recording traces)."""
     again = [entry for entry, _ in compile_log(recording.facts).recompilations()]
     return _share_of_run(recording, again, NOTHING_AGAIN)
 
 
 def share_in_compilation(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which functions are compiled for the first time or again (share of the run, including its start, without
-    the time of recording traces)."""
+    """Time in which functions are compiled for the first time or again (share of the time of the run, including its
+    start, but without the time of recording traces)."""
     entries = compile_log(recording.facts).compilations
     return _share_of_run(recording, list(entries), Missing("no compilation was recorded"))
 
@@ -249,6 +251,6 @@ def _share_of_run(recording: TelemetryRecording, entries: list[Compiled], missin
     if account is None or not entries:
         return missing
     inside = int(_spans(entries).covered([account.begin], [account.begin + account.elapsed])[0])
-    # Without the monitor, the run would not record traces, and compile as long.
+    # Without the monitor, the run would not record traces, but it would compile for the same time.
     share = inside / max(account.elapsed - account.ns[Part.RECORDING], inside)
     return Measure(share, "share", "", len(entries), EVIDENCE_SOURCE)

@@ -3,11 +3,12 @@
 The measures of the host are the phases of a step (forward, backward, optimizer), waits, allocations, long steps,
 processes and cores.
 
-A loader, a writer or an evaluation also takes cores, caches and the interpreter's lock from the other work of a step.
-Without this cost, the other work becomes shorter too. The 10th percentile of its time over all steps shows how short it
-can be, unless all steps are slowed equally. Another run can be faster by RUN_TO_RUN_NOISE. Each of the `most_without_`
-measures is a share of the judged time: 1 - this shortest time / the mean step. These measures are missing on a device,
-where the other work takes no cores.
+Each upper bound is a measure `most_without_...` for one cost, for example a loader, a writer or an evaluation. The cost
+also takes cores, caches and the interpreter's lock from the other work of a step, so without the cost, the other work
+becomes shorter too. The shortest time of the other work is estimated as the 10th percentile of its time over all steps,
+unless the cost slows all steps equally. This estimate is reduced by RUN_TO_RUN_NOISE, because another run can be
+faster. The upper bound is 1 - this shortest time / the mean step (share of the judged time). The measures are missing
+if the run has a device, because the device's work takes no cores.
 """
 
 from math import exp
@@ -24,7 +25,8 @@ from tb_bottleneck.trace.process_facts import parameters_in_fp32
 
 MOSTLY = 0.5
 STEADY = 0.2
-"""Distances between long steps form a period if they differ from their median by at most this part of the median."""
+"""Distances between long steps form a period if the median of their deviations from their median is at most this share
+of the median."""
 
 
 def step_time(recording: TelemetryRecording) -> Measure | Missing:
@@ -33,7 +35,7 @@ def step_time(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def timed_phase_count(recording: TelemetryRecording) -> Measure | Missing:
-    """Number of phases of the step (count). Missing unless all of them were timed."""
+    """Number of phases of the step (count). Missing unless all phases were timed."""
     for name in PHASES:
         if isinstance(recording.per_step(name, "ns"), Missing):
             return Missing(recording.why_missing(name))
@@ -50,7 +52,7 @@ def timed_phases(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def phase_time(recording: TelemetryRecording) -> Measure | Missing:
-    """Host time per step in the phases forward, backward and optimizer (ns)."""
+    """Host time per step in those of the phases forward, backward and optimizer that were timed (ns)."""
     parts = [recording.per_step(name, "ns") for name in PHASES]
     timed = [part for part in parts if isinstance(part, Measure)]
     if not timed:
@@ -64,8 +66,8 @@ def host_waits(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def idle_inside_phases(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which the device is idle inside the phases of a step, where telemetry does not show whether the host
-    waits or launches (share of the judged time)."""
+    """Time in which the device is idle inside the phases of a step (share of the judged time). Telemetry does not show
+    whether the host waits or launches in this time."""
     accounts = recording.accounts
     inside = np.where(np.isnan(accounts.idle), np.nan, accounts.ambiguous)
     return recording.mean(inside, "share", recording.idle_missing)
@@ -110,7 +112,7 @@ def peak_memory_share(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def fp32_parameters(recording: TelemetryRecording) -> Measure | Missing:
-    """Share of the model's parameters that are float32, if it is more than MOSTLY; otherwise missing.
+    """Share of the model's parameters that are float32, if this share is more than MOSTLY; otherwise missing.
 
     Activations of such a model are usually float32 too.
     """
@@ -173,15 +175,16 @@ def run_queue_per_core(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def core_pressure(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which some thread waits for a core: PSI some (share of the judged time)."""
+    """Time in which at least one thread waits for a core (share of the judged time): the value `some` of Linux's
+    pressure stall information (PSI)."""
     return recording.of_series("cpu_pressure", "share")
 
 
 def quota_throttled(recording: TelemetryRecording) -> Measure | Missing:
     """Scheduling periods in which the CPU quota (of a cgroup) is used up (share of the periods).
 
-    If periods were not recorded: core time for which threads were stopped by the quota (share of the core time that the
-    quota allows).
+    If periods were not recorded: core time for which the quota stopped threads (share of the core time of the usable
+    cores).
     """
     periods = recording.of_series("quota_throttled_periods", "share")
     if isinstance(periods, Measure):
@@ -236,11 +239,11 @@ def most_without_evaluation(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _most_without(recording: TelemetryRecording, column: str, rest_remains: float = 1.0) -> Measure | Missing:
-    """Returns the largest share of the time that a CPU run can save if the time in `column` is 0. The module's
-    docstring describes the computation.
+    """Returns the largest share of the time that a CPU run can save if the time in `column` (the cost) becomes 0. The
+    module's docstring describes the computation.
 
-    `rest_remains` is a lower bound of: time of the rest of the step without this cost / with it. It is 1 unless the
-    cost slows all steps equally.
+    `rest_remains` is a lower bound of the ratio: time of the other work of a step without the cost / its time with the
+    cost. The ratio is 1 unless the cost slows all steps equally.
     """
     windows = recording.windows
     cost, wall, count = windows.highest(column)[2], windows.highest("wall")[2], windows.counts_of_steps

@@ -37,11 +37,12 @@ _STORAGE_ADVICE = defaultdict(
 )
 
 NO_PRESSURE = 0.2
-"""Below this pressure on the cores (PSI some, 0 to 1), as in the rule of `host`, no worker waits for a core for
-long."""
+"""Below this pressure on the cores, no worker waits for a core for long. The pressure is the share of the time in which
+at least one thread waits for a core (PSI `some`, 0 to 1). The rule of the regime `host` has the same limit."""
 
 ALL_CORES = 0.9
-"""If this part of the usable cores is busy or more, as in the rule of `input`, a worker may wait for a core."""
+"""If at least this share of the usable cores is busy, a worker may wait for a core. The rule of the regime `input` has
+the same limit."""
 
 
 def dataset_storage(recording: TelemetryRecording) -> Measure | Missing:
@@ -69,11 +70,11 @@ def read_per_sample(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
-    """Lower bound of the time in which a worker waits for storage, network or a lock, during the training's waits for
-    batches (share of the time of these waits).
+    """Lower bound of the time in which a worker waits for storage, network or a lock while the training waits for
+    batches (share of the training's wait).
 
-    While the training waits for a batch, a worker has a batch to make. The time in which the worker then neither runs
-    nor waits for a core is a wait for something else.
+    While the training waits for a batch, a worker has a batch to make. If the worker neither runs nor waits for a core
+    in this time, it waits for something else.
     """
     busy, queued = worker_busy(recording), workers_queue(recording)
     if isinstance(busy, Missing) or isinstance(queued, Missing):
@@ -87,8 +88,8 @@ def workers_wait(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def workers_queue(recording: TelemetryRecording) -> Measure | Missing:
-    """Time in which a worker waits for a core (share of the time). It is 0 if it was not recorded but cores are
-    free."""
+    """Time in which a worker waits for a core (share of the time). The result is 0 if this time was not recorded, but
+    cores are free."""
     waiting, count = while_starved(recording, "worker_core_wait", "count"), live_workers(recording)
     if isinstance(waiting, Measure) and isinstance(count, Measure) and count.value >= 0.5:
         return Measure(min(waiting.value / count.value, 1.0), "share", "", waiting.count, EVIDENCE_SOURCE)
@@ -126,8 +127,8 @@ def link_speed(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def slot_limit(recording: TelemetryRecording) -> Measure | Missing:
-    """Highest rate of the link in this slot / its rate at the device's own highest generation and number of lanes
-    (share)."""
+    """Highest rate of the link in this slot / highest rate that the device supports, from its own highest generation
+    and number of lanes (share)."""
     best, device, lanes = _best(recording), _device_generation(recording), _device_lanes(recording)
     if isinstance(best, Missing) or (device is None and lanes is None):
         return best if isinstance(best, Missing) else Missing(recording.why_missing("pcie_generation_gpu_max"))

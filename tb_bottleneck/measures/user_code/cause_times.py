@@ -1,5 +1,5 @@
-"""Locates causes in the program: by times at which host threads run its code, or by the places at which workers make
-batches."""
+"""Locates causes in the program: by times at which host threads run the program's code, or by the places in the code at
+which workers make batches."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -77,8 +77,8 @@ ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
     "unbatched_calls": lambda recording: repeated_calls(recording).others,
     "unfused_attention": attention_time,
 }
-"""By cause: a function that returns when the events of the cause run on the host. For other causes, the whole time of
-the regime counts."""
+"""By cause: a function that returns the time in which the events of the cause run on the host. For other causes, the
+whole time of the regime counts."""
 
 KERNELS_OF_CAUSE: dict[str, Callable[[Recording], DeviceOps]] = {
     "double_precision": lambda recording: recording.trace.device_ops.take(double_kernels(recording)),
@@ -114,10 +114,13 @@ def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
     """Returns samples of host threads (thread, time and cost) that show which code causes the time of `cause`, a cause
     of `regime`.
 
-    The time that the regime owns is sampled evenly; for a cause in KERNELS_OF_CAUSE, the time of these kernels. If the
-    device works at a sampled time, the result has the start of the launching call. If the device is idle, it has the
-    sampled time itself, on the launching thread. For a cause in ROWS_OF_CAUSE, only samples within its own events are
-    kept. Waits are not sampled: each wait has as its cost the device's idle time during and after the wait.
+    The samples are spread evenly over the time that the regime owns or, for a cause in KERNELS_OF_CAUSE, over the time
+    of the cause's kernels. If the device works at a sampled time, the sample gets the start of the call that launched
+    the work. If the device is idle, the sample keeps its time, on the launching thread. For a cause in ROWS_OF_CAUSE,
+    only samples within the events of the cause are kept.
+
+    Causes of the regime `sync` are not sampled: each wait is one row, and its cost is the device's idle time during and
+    after the wait. For `uneven_steps`, each row is a call that runs only in long steps, and its cost is its duration.
     """
     if regime is Regime.SYNC:
         return wait_times(recording, WAITS_OF_CAUSE.get(cause))

@@ -1,5 +1,5 @@
-"""The Python frames of each thread; for each frame, the innermost frame of the user's program and the innermost module
-around it.
+"""The Python frames of each thread, and for each frame, the innermost frame of the user's program and the innermost
+module around it.
 
 A frame is one call of a Python function in a trace; it is also an event. Modules are layers of a model
 (torch.nn.Module).
@@ -21,12 +21,13 @@ from tb_bottleneck.trace.nesting import Nesting, nest
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
-# They belong to the function that they are written in; since Python 3.12 most of them have no frame of their own.
+# A comprehension belongs to the function in which it is written. Since Python 3.12, most comprehensions have no frame.
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
-# Rows that are looked at together: a file may have millions, and few of them run at a time that is asked for.
+# Number of rows in a block. Blocks in which no row runs at a given time are skipped: a file may have millions of rows,
+# and few of them run at the given times.
 _BLOCK = 64
-_PART = 1 << 16  # a multiple of it
-# Python's own limit of nested calls (sys.getrecursionlimit); the nesting of a file has none.
+_PART = 1 << 16  # number of rows that are read together: a multiple of _BLOCK
+# Python's own limit of nested calls (sys.getrecursionlimit). The nesting in a file has no limit.
 MAX_DEPTH = 1_000
 # Annotations of torch itself; all others are the program's, or those of a framework that it uses.
 _TORCH_BLOCKS = (
@@ -49,8 +50,8 @@ class Enclosing(Record, frozen=True, eq=False):
     """The events of one thread that run at given times, and how they are nested. There is at least one event."""
 
     nesting: Nesting
-    rows: Rows  # of the events
-    found: tuple[Ints, ...]  # per kind of enclosing row that was asked for: the row of the events, or -1
+    rows: Rows  # event rows
+    found: tuple[Ints, ...]  # per kind: for each event the row of the innermost event of this kind around it, or -1
 
     def at(self, times: Ints) -> tuple[Ints, ...]:
         """Returns arrays with one event row for each of `times` (ns): first the innermost event that runs, then, for
@@ -59,11 +60,11 @@ class Enclosing(Record, frozen=True, eq=False):
         return tuple(np.where(inside, column[row], -1) for column in (self.rows, *self.found))
 
     def called(self, times: Ints) -> Ints:
-        """Returns for each of `times` (ns) the event row that the caller calls; -1 for none. The caller is the
-        innermost event of the first kind in `found`.
+        """Returns for each of `times` (ns) the row of the event that the caller calls at this time; -1 if the caller
+        calls nothing. The caller is the innermost event of the first kind in `found` that runs.
 
-        An event of the last kind is a part of the event of the first kind around it, so what it calls counts as called
-        by that event.
+        An event of the last kind (in `frames_by_thread`, a comprehension) counts as a part of the caller around it, so
+        calls that it makes count as calls of the caller.
         """
         inside, row = self.nesting.innermost(times)
         parent, is_caller = self.nesting.parent, self.found[0] == self.rows
@@ -187,14 +188,15 @@ def is_user_comprehension(frame: str) -> bool:
 
 
 def is_torch_block(name: str) -> bool:
-    """Returns True if `name` is that of a block that torch itself makes in a trace, such as a phase of a
+    """Returns True if `name` is the name of a block that torch itself makes in a trace, such as a phase of a
     compilation."""
     return name.startswith(_TORCH_BLOCKS) or name.endswith("(dynamo_timed)")
 
 
 def _nearest(parent: Ints, chosen: Bools) -> Ints:
-    """Returns for each index i the nearest index that `chosen` selects: i itself, or else the innermost selected one
-    that encloses i; -1 for none. `parent` has for each index the one that directly encloses it, or itself."""
+    """Returns for each event i the nearest event that `chosen` selects: i itself, or else the innermost selected event
+    that encloses i; -1 if there is none. Events are given by their index. `parent` has for each event the event that
+    directly encloses it, or the event itself if there is none."""
     nearest = np.where(chosen, np.arange(len(parent)), parent)
     while not np.array_equal(nearest[nearest], nearest):
         nearest = nearest[nearest]

@@ -12,8 +12,8 @@ from tb_bottleneck.trace.frames import frame_parts
 from tb_bottleneck.trace.table import Floats, Ints, by_thread
 
 LEADS = 0.5
-"""If a line has at least this share of its function's cost, it is reported in place of the function. For the body of a
-script, the costliest line always is. A choice."""
+"""If a line has at least this share of its function's cost, the line is reported in place of the function. For the body
+of a script, the costliest line is always reported. A choice."""
 SMALLEST = float(np.finfo(float).tiny)
 MIN_SAMPLES = 8
 """Fewest samples of a function from which the costs of its lines are derived. A choice."""
@@ -42,7 +42,7 @@ def costs_of_lines(recording: Recording, called: Ints, cost: Floats, samples: Ma
 
 
 def _with_samples(costs: Mapping[int, float], samples: Mapping[int, int], itself: float) -> dict[int, float]:
-    """Returns line -> share of the cost of a function, including the time in which the function calls nothing.
+    """Returns a dict: line -> share of the cost of a function, including the time in which the function calls nothing.
 
     `costs` has the shares of lines with calls, and `itself` is the share without a call. `samples` has the numbers of
     samples by line. `itself` is divided among the lines in proportion to the share of samples that their calls do not
@@ -57,7 +57,7 @@ def _with_samples(costs: Mapping[int, float], samples: Mapping[int, int], itself
 
 
 def _lines(recording: Recording, called: Ints, cost: Floats) -> dict[int, float]:
-    """Returns line -> share of `cost`, for the known lines that make the calls `called` (event rows, or -1)."""
+    """Returns a dict: line -> share of `cost`, for the known lines that make the calls `called` (event rows, or -1)."""
     lines, line_of = np.unique(recording.trace.call_lines.of(called), return_inverse=True)
     parts = np.bincount(line_of.reshape(-1), weights=cost, minlength=len(lines)) / max(cost.sum(), SMALLEST)
     return {line: part for line, part in zip(lines.tolist(), parts.tolist(), strict=True) if line}

@@ -31,9 +31,10 @@ def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, 
     return linked_forward(recording.trace, _links(recording), threads, times)
 
 
-# From this share of the time on, a module is named.
+# A module is named if it has at least this share of the cost.
 MIN_MODULE_SHARE = 0.5
-# A model is not nested deeper; the rows of a file may be. Inner modules of a deeper one count for the last of these.
+# No model is nested more deeply, but the rows of a file may be. The cost of modules below this depth counts for the
+# module at this depth.
 _MAX_DEPTH = 100
 
 _Path = tuple[str, ...]
@@ -68,8 +69,8 @@ def module_of(recording: Recording, rows: Ints, costs: Floats) -> str:
     """Returns the name of the module with at least MIN_MODULE_SHARE of the sum of `costs`; empty if there is none.
 
     `rows` has for each cost the event row of the innermost module, or -1 outside of all modules. If no innermost module
-    has that share, the result is the innermost enclosing module that has it. In this case modules that differ only in
-    numbers count as one (`Linear_*`).
+    has this share, the result is the most deeply nested enclosing module that has it. In this case, modules whose names
+    differ only in numbers count as one (`Linear_*`).
     """
     total, inside = float(costs.sum()), rows >= 0
     if not inside.any() or total <= 0:

@@ -37,7 +37,8 @@ LEAST_PART = 0.10
 """A line with a smaller share of its function's cost is not named. A tenth, as for the regimes. A choice."""
 MAX_LINES = 3
 SCRIPT = "<module>"
-# Frames of the call chain: the user's nearest ones, and of the packages below them the first and the innermost.
+# Most frames of the user's program in a call chain: those nearest to the sample. Of the packages' frames below them,
+# the chain has the first and the innermost one.
 MAX_CALLERS = 4
 
 
@@ -121,13 +122,14 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
     costliest first."""
     names, name_of = recording.trace.names, recording.trace.events.name
     found, total = located(recording, moments), float(moments.cost.sum())
-    # They never share a name: a frame has the form `file.py(line): function`, and no block begins like a module.
+    # Functions, blocks and modules never share a name: the name of a function has the form `file.py(line): function`,
+    # and no block has the prefix of modules.
     place = np.where(found.user >= 0, found.user, np.where(found.block >= 0, found.block, found.module))
     known = np.flatnonzero(place >= 0)
     if not len(known) or total <= 0:
         return ()
     distinct, group = np.unique(name_of[place[known]], return_inverse=True)
-    # Layers of a stack are one place.
+    # Layers whose names differ only in numbers are one place.
     merged = [merged_module(names[name]) if names[name].startswith(MODULE) else names[name] for name in distinct]
     keys, group_of = np.unique(np.array(merged, object), return_inverse=True)
     group = group_of[group]
@@ -152,8 +154,8 @@ def _function(recording: Recording, found: Located, cost: Floats, share: float, 
     """Returns the place of samples in one function: the line with at least LEADS of the cost, or else the whole
     function.
 
-    `found` has the events that enclose each sample, and `cost` the cost of each. `share` is their share of the cost of
-    all samples. `module` is the name of the module, or empty.
+    `found` has the events that enclose each sample, and `cost` the cost of each sample. `share` is the share of these
+    samples in the cost of all samples. `module` is the name of the module, or empty.
     """
     trace, known = recording.trace, recording.trace.call_lines
     file, line, function = frame_parts(trace.names[trace.events.name[found.user[0]]])
@@ -176,8 +178,8 @@ def _function(recording: Recording, found: Located, cost: Floats, share: float, 
 
 
 def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
-    """Returns `places`, costliest first, with places of the same line merged, since functions can have several
-    names."""
+    """Returns `places`, costliest first, with places of the same line merged. One line can have several places, because
+    a function can be recorded under several names."""
     merged: dict[object, Place] = {}
     for number, place in enumerate(places):
         key = (place.file, place.line, place.function) if place.exact else number
@@ -233,7 +235,7 @@ def _chain(recording: Recording, innermost: Ints, user: Ints, line: int) -> tupl
     """Returns the shortened call chain of the most frequent innermost frame, outermost first.
 
     `innermost` and `user` have for each sample the event row of the innermost frame, and of the innermost frame of the
-    user's program. `line` is the line that runs in the latter, or 0 if it is not known.
+    user's program. `line` is the line that runs in the user's frame, or 0 if the line is not known.
     """
     trace = recording.trace
     frames = [short_frame(trace.names[name]) for name in trace.events.name[innermost].tolist()]

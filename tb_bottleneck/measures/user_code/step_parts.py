@@ -20,7 +20,8 @@ from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Rows
 
-# A part of less than this share is not told apart from the loop; two such parts make the table worth reading. Choices.
+# A function with less than LEAST_PART of the window counts as part of the loop. With fewer than MIN_PARTS functions,
+# the division of the step is not shown. Both are choices.
 LEAST_PART, MIN_PARTS = 0.1, 2
 # The loop's own frame contains nearly all of the window.
 OF_WINDOW = 0.95
@@ -94,12 +95,13 @@ def _called_by_loop(recording: Recording, thread: int) -> Rows:
     rows = rows[inside < OF_WINDOW * (steps.host[-1] - steps.host[0])]
     if not len(rows):
         return np.empty(0, np.int64)
-    # Rows are sorted by start, and frames of a thread are nested: a frame inside an earlier one ends before it does.
+    # Rows are sorted by start, and frames of a thread are nested: a frame that starts inside an earlier frame also ends
+    # inside it.
     latest = np.maximum.accumulate(np.concatenate(([np.int64(-(2**62))], events.end[rows][:-1])))
     return np.asarray(rows[events.start[rows] >= latest], np.int64)
 
 
 def _is(frame: str, file: str, function: str) -> bool:
-    """Returns True if `frame`, the name of a frame, is of the function `function` in `file`."""
+    """Returns True if `frame`, the name of a frame, belongs to the function `function` in `file`."""
     of = frame_parts(frame)
     return (of[0], of[2]) == (file, function)

@@ -1,7 +1,8 @@
 """Timers of the user's program that stop before the device has done the work that they time.
 
-A call that launches work returns before the device has done it. If a program reads a clock before and after such calls
-and does not wait for the device, it measures only the launches (pytorch docs, CUDA semantics: asynchronous execution).
+A call that launches work returns before the device has done this work. If a program reads a clock before and after such
+calls and does not wait for the device, the program measures only the launches (pytorch docs, CUDA semantics:
+asynchronous execution).
 """
 
 import re
@@ -31,8 +32,8 @@ class Timer(Record, frozen=True):
     is untrusted.
 
     `measured` is the time between two readings of the clock. `missed` is the time from the second reading until the
-    device has done the work that was launched between them. Both are medians in ns. If a function times several parts,
-    the part with the most missed time is used.
+    device has done the work that was launched between the readings. Both are medians in ns. If a function times several
+    parts, the part with the most missed time is used.
     """
 
     frame: str
@@ -59,7 +60,7 @@ def early_timers(recording: Recording) -> tuple[Timer, ...]:
     for thread, own in by_thread(rows, events.thread).items():
         for part, begin, end in _pairs(recording, thread, own):
             if launched.between(begin, end):
-                # What was left at the first reading belongs to the part before.
+                # Work that was left at the first reading was launched before this part.
                 missed = launched.left_at(end) - launched.left_at(begin)
                 found[part].append((end - begin, max(missed, 0)))
     timers: dict[str, Timer] = {}
@@ -71,7 +72,7 @@ def early_timers(recording: Recording) -> tuple[Timer, ...]:
 
 
 class _Launched:
-    """The device operations that the host launched. Those of all threads are included, because the autograd thread
+    """The device operations that the host launched. Launches of all threads are included, because the autograd thread
     launches the backward pass."""
 
     def __init__(self, recording: Recording) -> None:
@@ -95,7 +96,7 @@ class _Launched:
 
 
 def _pairs(recording: Recording, thread: int, readings: Rows) -> Iterator[tuple[tuple[str, int], int, int]]:
-    """Yields ((frame, number), end of the first reading, start of the second reading) for each two successive readings
+    """Yields ((frame, number), end of the first reading, start of the second reading) for every two successive readings
     of a clock in one call of a function of the user's program. Times are in ns.
 
     `frame` is the name of the function's frame, and `number` counts the pairs of this call within a step. `readings`
