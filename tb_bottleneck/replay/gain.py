@@ -36,17 +36,19 @@ def shortest_window(before: ModifiedGraph, after: ModifiedGraph) -> float:
     return fast_step(steps, steps - after.simulated_steps()) * len(steps)
 
 
-# The share of a fix that takes effect, at the 5 % quantile. The saving that came with 16 real changes / the predicted
-# one had a standard deviation of 0.25. With 24 changes it is 0.22 (tests/GAINS.md), so the bound is on the safe side.
+# The share of a fix that takes effect, at the 5 % quantile. For 16 real changes, the ratio (real saving / predicted
+# saving) had a standard deviation of 0.25. For 24 changes, the standard deviation is 0.22 (tests/GAINS.md), so the
+# bound is on the safe side.
 PARTIAL_EFFECT = 1 - QUANTILE * 0.25
 
 # With one occurrence in a recording, the lower 5 % bound of its rate / the recorded rate: the exact limit for a Poisson
 # count of 1, -log(0.95) (Garwood 1936). The upper bound, 4.7, is not used: users record where they see a problem.
 LEAST_RATE = 0.0513
-# Of what a fix saves, the part that has to be in one step for the step to be the only one. Our own limit.
+# A problem counts as recorded in a single step if this share of the time that its fix saves is in one step. Our own
+# limit.
 IN_ONE_STEP = 0.9
 
-SMALLEST_GAIN = 1e-9  # has a logarithm
+SMALLEST_GAIN = 1e-9  # above 0, because gains are used as logarithms
 
 
 class Gain(Record, frozen=True):
@@ -73,7 +75,8 @@ class Variants(Record, frozen=True, eq=False):
     profiler: tuple[ModifiedGraph, ModifiedGraph]
 
     def with_fix(self, scenario: Scenario) -> "Variants | None":
-        """Returns the variants with the fix `scenario` added; None if it cannot be simulated on one of the graphs."""
+        """Returns the variants with the fix `scenario` added; None if the fix cannot be simulated on one of the
+        graphs."""
         expected = scenario.apply(self.expected, Estimate.EXPECTED)
         profiler = [
             expected if graph is self.expected else scenario.apply(graph, Estimate.EXPECTED) for graph in self.profiler
@@ -166,5 +169,5 @@ def _shortest(before: Variants, after: Variants) -> float:
 
 
 def _ratio(before: ModifiedGraph, after: ModifiedGraph, shortest: float = 1.0) -> float:
-    """Returns window of `before` / window of `after`. The latter counts as at least `shortest` ns."""
+    """Returns window of `before` / window of `after`, where the window of `after` counts as at least `shortest` ns."""
     return max(before.window(), 1.0) / max(after.window(), shortest, 1.0)

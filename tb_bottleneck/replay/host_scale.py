@@ -1,9 +1,10 @@
 """Estimates the profiler's overhead: during recording, the host dispatches more slowly than without the profiler.
 
-The scale of dispatching is (time without the profiler / recorded time). There are three ways to find it:
+The scale of dispatching is (dispatch time without the profiler / recorded dispatch time). It is found in one of three
+ways:
 
-- solved: if the recording has the step time without the profiler, the scale is the one at which the replay takes as
-  long as such a step. The overhead is limited to the largest overhead of the recorded rows;
+- solved: if the recording has the step time without the profiler, the scale is chosen such that a step of the replay
+  takes as long as this time. The overhead is limited to the largest overhead of the recorded rows;
 - hidden: if the host does not limit the steps, the step time does not show the scale, and the usual scale is assumed;
 - estimated: if the step time without the profiler is not known, the scale follows from a cost per recorded event.
 
@@ -23,13 +24,15 @@ from tb_bottleneck.trace.kinds import Kind
 # Recording slows a dispatching host by a factor of 1.6 to 2.1 (torch 2.13, 80 small layers, every combination of the
 # profiler's options against none).
 MAX_HOST_SLOWDOWN = 2.1
-# Beside a GPU it was 1.5 to 2.3, and 1.7 in the median: 23 trainings and models on an H200, torch 2.11, with stacks and
-# without.
+# On the host of a GPU, this factor was 1.5 to 2.3, with a median of 1.7: 23 trainings and models on an H200, torch
+# 2.11, with stacks and without.
 SLOWDOWN_BESIDE_GPU = 1.7
-# A smaller scale would mean that the profiler slowed the host five times; then something else differs.
+# A smaller scale would mean that the profiler slowed the host by more than a factor of five. In this case, something
+# else differs.
 MIN_HOST_SCALE = 0.2
-# If the fastest plausible host shortens the steps by less, they are as long with the profiler as without. On an H200, a
-# difference of 0.3 % was solved to a host that is five times as fast, where it was twice as fast.
+# If the fastest plausible host shortens the steps by a smaller share, the steps are as long with the profiler as
+# without, and do not show the scale. On an H200, a scale solved from a difference of 0.3 % was that of a host five
+# times as fast, where the host was twice as fast.
 SEEN_FROM = 0.05
 NO_SLOWER = 0.02
 # A smaller relative difference means that the profiler had no overhead.
@@ -63,15 +66,16 @@ def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
 def host_scale_of(graph: ModifiedGraph) -> HostScale:
     """Returns the scale of the host for an unmodified `graph` (see the module docstring).
 
-    For CPU runs without a measured overhead, the scale is 1: dispatching cannot be separated from other work there.
+    For CPU runs without a measured overhead, the scale is 1, because dispatching cannot be separated from other work of
+    the CPU.
     """
     recording = graph.base.recording
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):
         if recording.on_device and overhead.value < SEEN_FROM and _is_hidden(graph):
             return HostScale(1 / SLOWDOWN_BESIDE_GPU, 1 / MAX_HOST_SLOWDOWN, 1.0, solved=False, hidden=True)
-        # The overhead is that of the median step, of uneven steps that of the mean. The window also contains longer
-        # steps, with and without the profiler, and interruptions that the median step does not have.
+        # The overhead is that of the median step (of the mean step if the steps are uneven). The window also contains
+        # longer steps, with and without the profiler, and interruptions that the median step does not have.
         account = recording.account
         interrupted = account.ns[Regime.INTERRUPTION]
         target = interrupted + (account.window - interrupted) * (1 - overhead.value)
@@ -80,7 +84,8 @@ def host_scale_of(graph: ModifiedGraph) -> HostScale:
         if target >= fastest:
             scale = _solved(graph, target)
             return HostScale(scale, scale, scale, solved=True)
-        # The device limits the steps without the profiler: every host is possible that is hardly slower than that one.
+        # The device limits the steps without the profiler. Every host is possible that makes the window at most
+        # NO_SLOWER longer than the fastest plausible host does.
         scale = _solved(graph, fastest * (1 + NO_SLOWER))
         return HostScale(scale, min(least, scale), scale, solved=True)
     if not recording.on_device:

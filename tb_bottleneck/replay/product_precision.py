@@ -1,7 +1,8 @@
 """Predicts the time of each operation if contractions run in another type on matrix units.
 
-If the work of a contraction is known from shapes, its time is the longer of two times: arithmetic at the new rate, and
-traffic, with half of the bytes for a half-precision type. Otherwise its speed-up is a power of the ratio of the rates.
+Contractions are matrix multiplications, convolutions and attention. If the work of a contraction is known from shapes,
+its time is the longer of two times: arithmetic at the new rate, and memory traffic, with half of the bytes for a
+half-precision type. Otherwise its speed-up is a power of the ratio of the rates.
 Half precision is simulated as autocast: norms, softmax and losses keep their type, other operations between
 contractions move fewer bytes, and casts need separate kernels.
 """
@@ -25,25 +26,27 @@ WIDE_TYPES = ("fp32", "tf32", "fp64")
 HALF_TYPES = ("bf16", "fp16")
 # Operands of this type are multiplied as fp32 or as TF32; only the kernel's name shows which.
 FLOAT_OPERAND = "float"
-# Autocast moves part of the other operations with half of the bytes, but norms, softmax and losses stay the same, and
-# casts are added. With them, 96 % of the time remained in Segment Anything 2 on an A100 (cpuhrsch/segment-anything-2,
-# a0b5ed7 to 0d0b92f), and 108 % in a small training on a T4. High: all of them in half precision, and no casts.
+# With autocast, a part of the other operations moves half of the bytes, but norms, softmax and losses stay the same,
+# and casts are added. With these casts, 96 % of the time remained in Segment Anything 2 on an A100
+# (cpuhrsch/segment-anything-2, a0b5ed7 to 0d0b92f), and 108 % in a small training on a T4. High: all other operations
+# in half precision, and no casts.
 AUTOCAST_BYTES = {Estimate.EXPECTED: 0.95, Estimate.LOW: 1.0, Estimate.HIGH: 0.5}
 # In a convolution network, autocast keeps what follows a convolution in half precision: batch norms of cuDNN,
-# activations, sums and pooling move half of the bytes. ResNet-50 at batch 128 took 0.449 s with autocast and 0.81 s
-# without, as long as with .half() (taiseitosaki/speedbook, Ampere). Low: a choice, as if three of five bytes kept
-# their type.
+# activations, sums and pooling move half of the bytes. ResNet-50 at batch 128 took 0.449 s with autocast, as long as
+# with .half(), and 0.81 s without (taiseitosaki/speedbook, Ampere). Low: a choice, as if three of five bytes kept their
+# type.
 CONVOLUTION_BYTES = {Estimate.EXPECTED: 0.55, Estimate.LOW: 0.8, Estimate.HIGH: 0.5}
-# Without shapes a product gets faster by the ratio of the rates to this power: 0 if traffic limits it in both types, 1
-# if arithmetic does. Expected: the mean of two public pairs without and with autocast, whose products took 5.1 times
-# less at a ratio of 8.0 (T4, power 0.79) and 4.5 times less at 13.4 (Segment Anything 2, A100, power 0.58). Low: a
-# choice.
+# Without shapes, a product gets faster by the ratio of the rates to this power: 0 if traffic limits the product in both
+# types, 1 if arithmetic does. Expected: the mean of two public pairs without and with autocast, whose products took 5.1
+# times less at a ratio of 8.0 (T4, power 0.79) and 4.5 times less at 13.4 (Segment Anything 2, A100, power 0.58). Low:
+# a choice.
 GAIN_WITHOUT_SHAPES = {Estimate.EXPECTED: 0.69, Estimate.LOW: 0.25, Estimate.HIGH: 1.0}
 # A Winograd convolution of 3 x 3 does this many times fewer multiplications than the convolution that replaces it on
 # matrix units (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016: F(2x2, 3x3)).
 WINOGRAD = 2.25
-# Autocast looks up and casts the operands of each product, which takes the host time. Low: twice what two transformers
-# needed whose host limits the step, 1.17 and 1.21 times as long in bf16 as in TF32 (H200, torch 2.11). Others did not.
+# Autocast looks up and casts the operands of each product, which needs time of the host. Low: twice the additional time
+# of two transformers whose host limits the step. They took 1.17 and 1.21 times as long in bf16 as in TF32 (H200, torch
+# 2.11); other models did not take longer.
 AUTOCAST_DISPATCH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.4, Estimate.HIGH: 1.0}
 # Casting needs some kernels of its own: 3 to 5 % of the time of products.
 CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.03}
@@ -54,7 +57,8 @@ def rates_of_wider_products(recording: Recording, dtype: str, rate_of: Callable[
     in one of WIDE_TYPES other than `dtype`; 0 for all other operations.
 
     `rate_of` returns the device's peak rate for a precision, or None if it is not known. The result has the same unit.
-    For a Winograd convolution, the rate is multiplied by WINOGRAD, because it does fewer multiplications.
+    For a Winograd convolution, the rate is multiplied by WINOGRAD, because such a convolution does fewer
+    multiplications.
     """
     ops = recording.trace.device_ops
     rates = np.zeros(len(ops))
@@ -88,8 +92,8 @@ def precision_factors(
     Args:
         recording: the recording.
         ratio: per operation, arithmetic rate of the new type / of the recorded type; 0 if the operation keeps its type.
-        roofs: two arrays per operation: time at the device's peak arithmetic rate / recorded time, and time at its
-            peak bandwidth / recorded time.
+        roofs: two arrays with one value per operation: time at the device's peak arithmetic rate / recorded time, and
+            time at the device's peak bandwidth / recorded time.
         half: True if the new type is a half-precision type.
         estimate: whether to assume the expected, the low or the high effect.
     """
@@ -103,7 +107,7 @@ def precision_factors(
     by_name = gain ** -GAIN_WITHOUT_SHAPES[estimate]
     factors = np.where(products, np.where(is_known, by_roof, by_name) * CAST_OVERHEAD[estimate], 1.0)
     if half:
-        # Operations between products that are already in half precision are in half precision too.
+        # Where products are already in half precision, the operations between them are, too, and nothing is saved.
         wide_share = float(length[products].sum() / max(length[ops.work == Work.CONTRACTION].sum(), 1))
         convolutions = min(convolution_share(recording), wide_share)
         saved = (1 - CONVOLUTION_BYTES[estimate]) * convolutions

@@ -3,11 +3,12 @@
 Within a block, the host does not wait, and all operations are on one stream. Therefore, the effect of the block on the
 host's time h and the time f at which the stream becomes free is
 
-    h' = h + advance                              the sum of gaps and costs
-    f' = max(f + busy, h + reach)                 the sum of pauses and lengths; the latest launch, and what follows it
+    h' = h + advance                advance: sum of gaps and costs
+    f' = max(f + busy, h + reach)   busy: sum of pauses and lengths; reach: latest launch, and what follows it
 
-for any h and f (a linear map in the max-plus algebra). `advance`, `busy` and `reach` are cumulative sums and one
-np.maximum.reduceat over all blocks at once. A block ends where another item depends on its end, or where it waits.
+for any h and f (a linear map in the max-plus algebra). `advance`, `busy` and `reach` are computed for all blocks at
+once, by cumulative sums and one np.maximum.reduceat. A block ends at an item that waits, or on which another item
+depends.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.graph.wait_targets import QUEUE
 from tb_bottleneck.trace.table import Bools, Ints, rows_by_key
 
-# Blocks are short enough that a full queue is noticed within this many items.
+# Largest number of items in a block. The simulation notices a full queue only at the start of a block.
 LONGEST_BLOCK = 64
 
 
@@ -28,8 +29,9 @@ class Layout(Record, frozen=True, eq=False):
 
     All fields have one value per block, except for `block` (the block of each item), `anchor`, and `streams` (the
     number of streams). `first` and `last` are the first and the last item of a block, `stream` is its stream (-1 for
-    none). `follows`, `after` and `waits` are the blocks that it depends on; they mean the same as these columns of
-    Items (-1 for none; `follows` may be HOSTLESS). `room` is the block whose end makes room in the queue of the stream.
+    none). `follows`, `after` and `waits` are the blocks on which the block depends, with the meaning of these columns
+    in Items (-1 for none; `follows` may be HOSTLESS). `room` is the block whose end makes room in the queue of the
+    stream.
     """
 
     first: Ints

@@ -24,7 +24,8 @@ def host_graph_of(recording: Recording) -> Graph:
         activities = recording.host.activities(main)
         for activity, spans in activities.items():
             gap[activity, 1:] = spans.covered(edges[:-1], edges[1:])
-        # The thread records nothing while it waits for a collective of the host; the account knows that time.
+        # The thread records nothing while it waits for a collective of the host. The regime `communication` has this
+        # time.
         recorded = merge(*(spans for activity, spans in activities.items() if activity is not Activity.OTHER))
         waiting = subtract(recording.owned_spans.of(Regime.COMMUNICATION), recorded)
         gap[Activity.SYNCHRONIZE, 1:] += waiting.covered(edges[:-1], edges[1:])

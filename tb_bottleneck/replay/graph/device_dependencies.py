@@ -8,16 +8,16 @@ The other two get the smallest values that are usually seen. The first of these 
 - if the stream was free before the call began, the launch delayed the operation;
 - if the operation began within LONGEST_PAUSE_NS of the stream's previous operation, or is a copy whose call waits for
   the stream and then stages the data, the stream delayed it;
-- if an operation of another stream ended just before it began, that operation delayed it;
-- if the call was still running (a copy that is staged, a launch that blocks), the call delayed it;
+- if an operation of another stream ended just before the operation began, that other operation delayed it;
+- if the launching call was still running (a copy that is staged, a launch that blocks), the call delayed the operation;
 - if none of these applies, the cause was not recorded. The pause keeps its recorded length, and counts as frozen.
 
-A call that makes a stream wait for an event is a dependency of the next launch on this stream: it depends on the last
-launch on the other stream. This holds even if the operation was not delayed, because the dependency may delay it once
+If a call makes a stream wait for an event, the next operation launched on this stream depends on the operation launched
+last on another stream. This dependency is kept even if it delayed nothing, because it may delay the operation once
 other dependencies get shorter.
 
 Where the dependencies in a CUDA graph were recorded (trace/columns/graph_dependencies.py), an operation waits only for
-recorded ones; of those on other streams, the one that ended last is used.
+recorded dependencies. Of its dependencies on other streams, the one that ended last is used.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from tb_bottleneck.trace.trace import Trace
 # Pauses between two queued operations are 0.75 to 3 us at the median of public traces (V100 to H100), with tails to 10
 # us and more; a longer pause means that something delayed the second operation.
 LONGEST_PAUSE_NS = 20_000
-# An operation that begins this soon after the end of one on another stream waited for it.
+# An operation that begins this soon after the end of an operation on another stream waited for that operation.
 DEPENDENCY_NS = 20_000
 # The clocks of two streams may differ by this much.
 CLOCK_NS = 1_000
@@ -110,8 +110,9 @@ class _Reasons(Record, frozen=True, eq=False):
 class _Recorded(Record, frozen=True, eq=False):
     """The dependencies that CUDA graphs recorded, with one value per device operation.
 
-    `known`: whether the dependencies of the operation were recorded. `waits`: whether it waits for operations of other
-    streams. `after`: the row of the one of them that ended last; any row if there is none.
+    `known`: whether the dependencies of the operation were recorded. `waits`: whether the operation waits for
+    operations of other streams. `after`: the row of the operation that ended last among these; any row if there is
+    none.
     """
 
     known: Bools
@@ -175,8 +176,8 @@ def _ended_just_before(start: Ints, end: Ints) -> tuple[Bools, Ints]:
 
 
 def _event_waits(trace: Trace) -> tuple[Bools, Ints]:
-    """Returns a mask of the operations directly before whose launch a call made a stream wait for an event, and per
-    operation the row of the last operation launched before it on another stream."""
+    """Returns a mask of the operations, and per operation the row of the last operation launched before it on another
+    stream. The mask is True if a call made a stream wait for an event directly before the operation's launch."""
     ops, calls = trace.all_device_ops, trace.calls
     event_wait, awaited = np.zeros(len(ops), np.bool_), np.zeros(len(ops), np.int64)
     makes_wait = name_matches(trace.names, calls.name, lambda name: "StreamWaitEvent" in name)
@@ -188,7 +189,7 @@ def _event_waits(trace: Trace) -> tuple[Bools, Ints]:
     begun, numbers = np.sort(begun), np.arange(len(order))
     waits = np.searchsorted(calls.start[makes_wait], begun)
     made_to_wait = np.diff(waits, prepend=0) > 0
-    # The consecutive launches on one stream that include this one began after a launch on another stream.
+    # `other` is the last launch on another stream: the one before the series of launches on this stream.
     changes = np.append(True, ops.queue[order[1:]] != ops.queue[order[:-1]])
     other = np.maximum.accumulate(np.where(changes, numbers, 0)) - 1
     event_wait[order], awaited[order] = made_to_wait & (other >= 0), order[np.maximum(other, 0)]

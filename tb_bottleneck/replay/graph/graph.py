@@ -1,7 +1,7 @@
 """The dependency graph of a recording, in columns: what must end before what, and how much earlier.
 
-An item is a host row, together with the device operation that it launched, if any. Its times follow from those of
-earlier items:
+An item is a host row (a call that launches or waits, or the edge of a step), together with the device operation that it
+launched, if any. The times of an item follow from those of earlier items:
 
     issue = end of the previous item on the host + gap
     end   = max(issue + cost, end of the item that it waits for + lag)
@@ -121,7 +121,7 @@ def _items(
     ops = trace.all_device_ops
     launched_end = np.maximum.accumulate(np.where(order.op >= 0, ops.end[order.op], LONG_AGO))
     waits = find_wait_targets(trace, rows, host.issue, launched_end[order.last_item])
-    # A stream's first operation begins when it was recorded if its launch is missing.
+    # If the launch of a stream's first operation is missing, the operation begins at its recorded time.
     adrift = (order.op >= 0) & (order.row < 0) & (order.free[order.op] == LONG_AGO)
     device, stalled = _device_columns(ops, dependencies, order, adrift)
     unknown = np.where(order.last & (order.row >= 0), _of(waits.unknown, order.row), 0)
@@ -155,7 +155,7 @@ def _host_columns(
     ends_row = order.last & hosted
     awaited, issue = _of(waits.op, row), _of(host.issue, row)
     waits_for = np.where(ends_row & (awaited >= 0), order.item[awaited], NONE)
-    lost = waits_for > numbers  # on later work, which only inexact clocks can suggest
+    lost = waits_for > numbers  # waits for later work, which come only from inexact clocks
     waits_for, drains = np.where(lost, NONE, waits_for), ends_row & _of(waits.whole, row)
     return {
         "follows": np.where(hosted, follows, np.where(adrift, NONE, HOSTLESS)),

@@ -1,7 +1,8 @@
 """The host's part of the graph: the calls that launch or wait, and for each call the row that it follows.
 
-All other host time is between two rows. A row follows the previous row on its own thread, unless another thread's row
-ended later, before this row began: then the other thread handed over, as the forward thread to the autograd thread.
+All other host time is between two rows. A row follows the previous row on its own thread. But if a row of another
+thread ended later than that, and before this row began, this row follows the row of the other thread: that thread
+handed over, for example the forward thread to the autograd thread.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Table, column, rows_by_key
 from tb_bottleneck.trace.trace import Trace
 
-# A thread whose previous row ended this long before another thread's was idle: the other thread handed over to it.
+# If the previous row of a thread ended this long before a row of another thread, the thread was idle in between, and
+# the other thread handed over to it.
 THREAD_HANDOVER_NS = 50_000
 NONE = -1
 _FREES = ("Free", "Unmap", "Release")

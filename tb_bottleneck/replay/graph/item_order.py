@@ -1,8 +1,8 @@
 """Orders host rows and device operations as items, so that an item comes after all items that it depends on.
 
-Rows are ordered by start. An operation comes with the row that launched it, unless an earlier operation on the same
-stream was launched later: a stream keeps its order, so the operation then comes with the later row, and its own launch
-no longer matters. Operations that were launched before the recording come before all rows.
+Rows are ordered by start. An operation comes with the row that launched it. A stream keeps its order: if an earlier
+operation on the same stream was launched by a later row, the operation comes with this later row, and its own launch no
+longer matters. Operations that were launched before the recording come before all rows.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """Finds what each call waited for: the operation that has to end before the host continues.
 
 - A copy call waits for its own operation if the operation ran during the call.
-- A wait call waits for the last operation that was put on the stream before. The stream is that of the last operation
-  that ended inside the call, or of the last launch if no operation ended inside. A wait for a device waits for all
-  streams.
+- A wait call waits for the last operation that was launched on the stream before the call. The stream is that of the
+  last operation that ended inside the call, or of the last launch if no operation ended inside the call. A wait for a
+  device waits for all streams.
 - A call that frees memory waits for the whole device.
 - A launch waits if the queue is full: many operations are ahead of the launch, and the call takes unusually long.
 """
@@ -24,7 +24,7 @@ from tb_bottleneck.trace.trace import Trace
 # Number of operations that a stream's queue holds; launches beyond it block (HolisticTraceAnalysis, constants.py: about
 # 1024).
 QUEUE = 1024
-# With fewer operations ahead of it, something else delays a launch that takes long.
+# If fewer operations are ahead of a launch that takes long, something other than the queue delays the launch.
 FULL_QUEUE = QUEUE // 2
 # A launch that blocks takes at least this long; a usual one takes 3 to 10 us.
 BLOCKED_LAUNCH_NS = BLOCKING_CALL_NS
@@ -103,13 +103,15 @@ def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, candid
 
     `issue` and `launched_end` are as in find_wait_targets.
     """
-    # Another device may continue after a wait that names one device: then it waited for less than all.
+    # A wait for one device does not wait for the work of others. If work goes on after the call, the call did not wait
+    # for all work.
     whole = candidates.whole & (launched_end <= rows.end + RETURN_LAG_NS)
     may_wait = candidates.may_wait & (whole | (candidates.op >= 0))
     over = np.where(whole, launched_end, trace.all_device_ops.end[candidates.op] if len(trace.all_device_ops) else 0)
     since = rows.end - over
     binding = candidates.binding | (whole & (since < rows.end - rows.start))
-    # A free does work of its own after the wait; a call that found its work done needed all of its time for itself.
+    # A call that frees memory does work of its own after the wait. A call whose awaited work had ended before needed
+    # all of its time for itself.
     own = np.where(
         whole & ~candidates.waiting, rows.end - np.maximum(issue, over), np.minimum(USUAL_CALL_NS, rows.end - issue)
     )

@@ -48,7 +48,8 @@ WITHOUT_HOST_OPERATORS = Scenario("host_operators", without_host_operators)
 
 
 WRITER = "tensorboard/writer.py("
-# The advice is to go from every few steps to every hundredth or thousandth step; garbage is collected in a thousandth.
+# Factor by which interruptions become rarer. The advice is to go from every few steps to every hundredth or thousandth
+# step, and for garbage collection to every thousandth.
 RARER = {Estimate.EXPECTED: 100.0, Estimate.LOW: 3.0, Estimate.HIGH: np.inf}
 COLLECTED_RARER = 1_000.0
 
@@ -67,7 +68,7 @@ def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -
     rarer = COLLECTED_RARER if kind == "collection" and estimate is Estimate.EXPECTED else RARER[estimate]
     items, remaining = graph.items, 1 / rarer
     spans = _spans(graph, kind)
-    # A gap may contain an interruption and other host work: only the former shrinks.
+    # A gap may contain an interruption and other host work: only the interruption shrinks.
     interrupting = graph.items.gap.of(Activity.INTERRUPT)
     inside = np.minimum(graph.gap_share_in(spans) * graph.base.gap_length, interrupting) / np.maximum(interrupting, 1)
     issued = graph.issued_in(spans)
@@ -83,11 +84,14 @@ def without_interruptions(kind: str, graph: ModifiedGraph, estimate: Estimate) -
 def _undisturbed(before: ModifiedGraph, after: ModifiedGraph, kind: str, estimate: Estimate) -> ModifiedGraph:
     """Returns the graph `after` with the other host work as fast as without the interruptions of `kind` in `before`.
 
-    On a CPU, interruptions slow the work between them (with_quicker_operators). Evaluations call the same operators, so
-    the expected and the low estimate do not change the work beside them. In the high estimate, each operator takes as
-    long as the quickest recorded one with its shapes, and Python shrinks by the same factor. A thread of TensorBoard's
-    writer holds the interpreter's lock while it encodes: without logging, the work shrinks like this already in the
-    expected estimate of a CPU run, and to BESIDE_WRITER of its time in the high estimate.
+    On a CPU, interruptions slow the work between them (with_quicker_operators). Evaluations call the same operators as
+    the training, so the expected and the low estimate do not change the work between evaluations. In the high estimate,
+    each operator takes as long as the quickest recorded one with its shapes, and the time of Python shrinks by the same
+    factor.
+
+    A thread of TensorBoard's writer holds the interpreter's lock while it encodes. Without logging, the work of a CPU
+    run therefore shrinks by this factor already in the expected estimate. In the high estimate, the work shrinks to
+    BESIDE_WRITER of its time.
     """
     high, on_cpu = estimate is Estimate.HIGH, not after.base.recording.on_device
     written = kind == "logging" and _has_writer(after.base.recording)

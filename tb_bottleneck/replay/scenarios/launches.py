@@ -54,11 +54,14 @@ def as_graph(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 GRAPH = Scenario("launches", as_graph)
 
 
-# Segment Anything 2 with its prompt encoder and mask decoder compiled, on an A100 (cpuhrsch/segment-anything-2, 9418727
-# to 0fd1906): of 302 ms in such kernels, 100 ms in the longest ones of their chains, 122 ms remained, fused or not.
+# Share of the time that remains for kernels other than the longest of their chain. In Segment Anything 2 on an A100,
+# when the prompt encoder and the mask decoder were compiled (cpuhrsch/segment-anything-2, 9418727 to 0fd1906), such
+# kernels took 302 ms before, 100 ms of them in the longest kernels of their chains. Afterwards, 122 ms remained, fused
+# or not.
 MERGED_REMAINING = 0.1
-# With max-autotune, templates of products take over their neighbours, with what the products read and write anyway. The
-# same model (69e4515 to 96f2a0c): of 388 ms in kernels limited by memory, 69 ms remained besides Triton kernels.
+# With max-autotune, the generated kernels of products also do the work of neighbouring kernels, on data that the
+# products read and write anyway. In the same model (69e4515 to 96f2a0c), of 388 ms in kernels limited by memory, 69 ms
+# remained besides Triton kernels.
 INTO_PRODUCTS = 0.2
 NOT_FUSED = "no"
 
@@ -70,8 +73,8 @@ def fused(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     of their time, and their launches are removed. A chain ends at every other operation of the stream: a contraction, a
     copy to or from the host, a kernel of a library.
     Assumes: consecutive kernels work on the same tensors. The optimizer is not compiled.
-    Bounds: in the low estimate, half of that time is saved. In the high estimate, chains are merged into neighbouring
-    contractions, and at most INTO_PRODUCTS of the time of the chains remains.
+    Bounds: in the low estimate, half of the expected saving is assumed. In the high estimate, chains are merged into
+    neighbouring contractions, and at most INTO_PRODUCTS of the time of the chains remains.
     """
     items, chain = graph.items, _chains(graph)
     merged = (chain >= 0) & ~_longest(items.length, chain)

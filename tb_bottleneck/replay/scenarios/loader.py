@@ -32,8 +32,8 @@ SLOWER_WORKERS = {Estimate.EXPECTED: 1.1, Estimate.LOW: 1.3, Estimate.HIGH: 1.0}
 # middle of the bounds, where nothing else is known of the values between them (JCGM 100:2008, 4.3.7). Low: of two
 # public recordings of ResNet-50 with 0 and 4 workers, the step of the second took 12 % longer than without this factor.
 BESIDE_WORKERS = {Estimate.EXPECTED: 1.075, Estimate.LOW: 1.15, Estimate.HIGH: 1.0}
-# On the CPU they share its cores and caches with the model. Low: in the demo's pair, 0 and 2 workers on two cores, the
-# model itself takes 1.35 times as long with workers.
+# On a CPU run, workers share cores and caches with the model. Low: in the demo's pair of runs with 0 and 2 workers on
+# two cores, the model itself takes 1.35 times as long with workers.
 BESIDE_WORKERS_ON_CPU = {Estimate.EXPECTED: 1.175, Estimate.LOW: 1.35, Estimate.HIGH: 1.0}
 # The part of the time of a batch that remains if it is made cheaper. Expected: the mean of nine trainings on one core
 # (0 to 13 %), whose data was prepared or whose code was vectorised (tests/trainings). Low: a choice.
@@ -50,9 +50,10 @@ def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
     BESIDE_WORKERS, because new workers use the same cores and memory.
     Assumes: workers make batches as fast as in the recording, each on its own core.
     Bounds: the window takes at least as long as the workers need for its batches. If the training process makes the
-    batches now, this is its time per batch, divided by the number of workers needed to keep up, at most the number of
-    cores. If workers already make them, it is the time between their batches, divided by the factor by which their
-    number is raised. Both are multiplied by SLOWER_WORKERS, because workers share memory, cores and storage.
+    batches now, the workers need its time per batch, divided by the number of workers needed to keep up (at most the
+    number of cores). If workers already make the batches, they need the recorded time between batches, divided by the
+    factor by which the number of workers is raised. In both cases, the time is multiplied by SLOWER_WORKERS, because
+    workers share memory, cores and storage.
     """
     recording = graph.base.recording
     more = workers_factor(recording)
@@ -63,8 +64,8 @@ def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
 def _delivered_faster(graph: ModifiedGraph, estimate: Estimate, factor: float) -> ModifiedGraph | None:
     """Returns the graph in which workers make the batches.
 
-    If workers already make them, they become `factor` times as fast. Otherwise, as many workers as needed take over
-    from the training process. Returns None if the recording does not show whether workers make the batches.
+    If workers already make the batches, the workers become `factor` times as fast. Otherwise, as many workers as needed
+    take over from the training process. Returns None if the recording does not show whether workers make the batches.
     """
     floor = _floor(graph, factor)
     if floor is None:
@@ -75,9 +76,9 @@ def _delivered_faster(graph: ModifiedGraph, estimate: Estimate, factor: float) -
 def make_cheaper(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
     """Makes each batch take less time to make.
 
-    Changes: if workers make the batches, they become as much faster as they are too slow for the training. If the
-    training process makes them, this takes REMAINS_OF_BATCH of its time, and on a CPU the operators get a little faster
-    (with_quicker_operators), except in the low estimate.
+    Changes: if workers make the batches, the workers become faster by the factor by which they are too slow for the
+    training. If the training process makes the batches, making them takes REMAINS_OF_BATCH of its time, and on a CPU
+    run, the operators get a little faster (with_quicker_operators), except in the low estimate.
     Returns None if the recording does not show whether workers make the batches.
     """
     iterator = loader_iterator(graph.base.recording)
@@ -115,8 +116,8 @@ def at_workers_pace(graph: ModifiedGraph) -> ModifiedGraph:
 def _floor(graph: ModifiedGraph, factor: float) -> float | None:
     """Returns the shortest time in ns in which workers can make the batches of the window.
 
-    If workers already make the batches, they become `factor` times as fast. Returns None if the recording does not show
-    whether workers make them.
+    If workers already make the batches, the workers become `factor` times as fast. Returns None if the recording does
+    not show whether workers make the batches.
     """
     recording = graph.base.recording
     iterator, workers = loader_iterator(recording), workers_needed(recording)

@@ -26,17 +26,18 @@ STATES = {"SGD": 0, "Adam": 2, "AdamW": 2, "Adagrad": 1}
 show the momentum of SGD and the maximum of amsgrad."""
 ELEMENTS = (2**10, 2**12, 2**14, 2**16)
 PER_TRAFFIC_ON_CPU = (0.44, 0.57, 0.71, 0.87)
-"""(time fused / time of the loop) / (traffic fused / traffic of the loop) for parameters of so many ELEMENTS: medians
-of seven kinds of optimizers with matrices of 8 to 4,096 rows (torch 2.13, one core of an AMD EPYC)."""
+"""The ratio: (time fused / time of the loop) / (traffic fused / traffic of the loop), for each number of elements of a
+parameter in ELEMENTS. The values are medians of seven kinds of optimizers with matrices of 8 to 4,096 rows (torch 2.13,
+one core of an AMD EPYC)."""
 OF_MEDIAN_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.55, Estimate.HIGH: 0.64}
-"""The range of these measurements relative to their medians. One is left out: 0.45 for Adam, whose loop allocates its
-temporaries."""
+"""The range of the measurements of PER_TRAFFIC_ON_CPU relative to their medians. One measurement is left out: 0.45 for
+Adam, whose loop allocates its temporaries."""
 PER_TRAFFIC_ON_DEVICE = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 0.8}
-"""The same ratio. Bandwidth limits both. The bounds are a choice: a cache that holds a parameter makes the later passes
-of the loop faster."""
+"""The ratio of PER_TRAFFIC_ON_CPU on a device. The expected value is 1, because bandwidth limits both optimizers. The
+bounds are a choice: a cache that holds a parameter makes the later passes of the loop faster."""
 
 MAX_UNKNOWN = 0.2
-"""Share of the window in pointwise kernels of the optimizer, from which on they are a cause of their own
+"""Share of the window in pointwise kernels of the optimizer from which on these kernels are a cause of their own
 (regimes/memory.py)."""
 
 

@@ -84,8 +84,9 @@ BEST_TIME_SHARE = 0.9
 # With fewer aligned products in the recording, other recordings give the rate.
 MIN_ALIGNED = 3
 TYPICAL_REACHED = {Estimate.EXPECTED: 0.70, Estimate.LOW: 0.32, Estimate.HIGH: 1.06}
-"""Share of the reachable peak of aligned products on matrix units, by time: the median and the lowest of the medians,
-and the best tenth, of 19 public and own recordings with at least 8 ms of them (A100, H100, H200, MI300X)."""
+"""Share of the reachable peak that aligned products on matrix units reach, weighted by time, in 19 public and own
+recordings with at least 8 ms of such products (A100, H100, H200, MI300X). Expected: the median. Low: the lowest of the
+medians. High: the best tenth."""
 
 
 def with_aligned_shapes(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:

@@ -39,19 +39,19 @@ def scaled_on_cpu(graph: ModifiedGraph, spans: Spans, left: float) -> ModifiedGr
     return graph.with_items(gap=gap)
 
 
-# On a CPU, other host work on the thread slows the operators, because their data and code leave the caches. Without it,
-# the operators take 1 - QUICKER_OPERATORS * (its share of the step) of their time. The median of 60 pairs of recordings
-# with and without such work (0.17, 0.20 and 0.16 with Python 3.10, 3.11 and 3.13; tests/trainings). The times of the
-# operators were compared, not those of the steps.
+# On a CPU, other host work on the thread slows the operators, because their data and code leave the caches. Without
+# this work, the operators take 1 - QUICKER_OPERATORS * (share of this work in the step) of their time. The value is the
+# median of 60 pairs of recordings with and without such work (0.17, 0.20 and 0.16 with Python 3.10, 3.11 and 3.13;
+# tests/trainings). The times of the operators were compared, not those of the steps.
 QUICKER_OPERATORS = 0.18
 
 
 def with_quicker_operators(before: ModifiedGraph, after: ModifiedGraph, share: float = 1.0) -> ModifiedGraph:
-    """Returns the graph `after` of a CPU run with its operators as fast as without the host work that it lacks.
+    """Returns the graph `after` of a CPU run with faster operators, because a fix has removed other host work.
 
     `before` is the same graph with this work. The operators take at most `share` (0 to 1) of their time. In the graph
-    of a CPU run, the items are the edges of the steps, so each step changes on its own. A run on a device is returned
-    unchanged, because its operators do not run on the host.
+    of a CPU run, the items are the edges of the steps, so each step changes by its own amount. For a run on a device,
+    `after` is returned unchanged, because the operators do not compute on the host.
     """
     if before.base.recording.on_device:
         return after

@@ -129,7 +129,7 @@ def _last_of_steps(graph: ModifiedGraph, waits: Bools) -> Bools:
 
 
 def _steps(graph: ModifiedGraph) -> Ints:
-    """Returns per item the number of the steps that had started on the host when it was issued."""
+    """Returns per item the number of steps that had started on the host when the item was issued."""
     return np.searchsorted(graph.base.recording.steps.host, graph.base.graph.items.at, side="right")
 
 
@@ -151,7 +151,7 @@ def with_pinned_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
 
     Changes: calls that copy to the device return at once, and so do waits directly after them. Copies from pageable
     memory take as long as copies from pinned memory. Copies to the host stay the same.
-    Assumes: the loader pins its batches in time, and there is enough memory to do so.
+    Assumes: the loader pins its batches in time, and there is enough memory for pinned batches.
     Bounds: copies from pinned memory run at their median rate in the recording, or otherwise at the usual rate of the
     link; in the low estimate, at SLOWER_LINK times this rate. In the high estimate, copies to the device take no time,
     as if they ran in parallel with kernels.
@@ -229,7 +229,7 @@ def on_healthy_link(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph |
 
     Changes: a copy of at least MIN_BYTES takes at most its bytes / the usual rate of pinned copies on such a link.
     Assumes: the link is degraded, and not shared with other work.
-    Bounds: in the low estimate, half of the improvement. The high estimate equals the expected one.
+    Bounds: in the low estimate, half of the improvement is assumed. The high estimate equals the expected one.
     """
     rate = healthy_link_rate(graph)
     if rate is None:
