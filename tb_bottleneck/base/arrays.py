@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-MIN_TABLE = 1 << 16  # combinations for which a table is always small
+MIN_TABLE = 1 << 16  # number of combinations up to which a table is always used
 
 Integer = TypeVar("Integer", bound=np.integer[Any])
 
@@ -71,5 +71,5 @@ def percentile(values: NDArray[Any], percent: float, counts: NDArray[np.int64] |
     ranks = np.array([below, min(below + 1, total - 1)])
     low, high = ordered[ranks if counts is None else np.searchsorted(until, ranks, side="right")]
     part = rank - below
-    # As numpy rounds: from the nearer of the two.
+    # Interpolated from the nearer of the two values, so that the result is rounded as numpy's.
     return float(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))

@@ -25,15 +25,15 @@ NAMES = (
     "d2h_pinned_bytes_per_s",
     "launch_ns",
 )
-"""Rates of matmuls in floating-point operations per second, of copies in bytes per second. `copy` counts bytes read
-plus bytes written, the others bytes transferred. `launch_ns` is the host's time for one small operator, including
-dispatch."""
+"""Rates of matmuls in floating-point operations per second, of copies in bytes per second. `copy_bytes_per_s` counts
+bytes read plus bytes written, the other copies count bytes transferred. `launch_ns` is the host's time for one small
+operator, including dispatch."""
 
 CPU_DRIVER = "torch "
 """What the driver of a CPU begins with; see `of_cpu` in monitor/facts/device.py."""
 MAX_CALIBRATED = 100
 MAX_RATE = 1e30
-"""Results of this rate or more are ignored: no device reaches it."""
+"""Results of this rate or more are ignored: no device reaches this rate."""
 _MAX_BYTES = 1 << 16  # limit for reading; our files have a few hundred bytes
 
 
@@ -67,7 +67,7 @@ def save(device: str, driver: str, measured: Mapping[str, float]) -> Path | None
 
 
 def load(device: str, driver: str) -> dict[str, float] | None:
-    """Returns the rates of this device and driver, by name (see NAMES). Returns None if there are none, or if they
+    """Returns the rates of this device and driver, by name (see NAMES). Returns None if no rates are stored, or if they
     cannot be read."""
     folder = directory()
     entry = None if folder is None else _entry(folder / _name(device, driver))

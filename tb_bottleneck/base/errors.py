@@ -2,7 +2,7 @@
 
 BottleneckError              any error that this package raises on purpose; str() is one sentence for the user
 ├── NotFound                 a path or an id that does not exist
-├── Unusable                 something other than a recording that cannot be used
+├── Unusable                 something that cannot be used, and that is not a recording
 ├── NoCluster                a Dask cluster that cannot be used
 └── Unreadable               a file that exists but is not a usable trace
     ├── Inaccessible         the operating system or the store refuses to read it
@@ -32,8 +32,8 @@ class NotFound(BottleneckError):
 
 
 class Unusable(BottleneckError):
-    """Something other than a recording that cannot be used. Examples: a wrong return value of the user's own code, or
-    an output directory that is not empty."""
+    """Something that cannot be used, and that is not a recording. Examples: a wrong return value of the user's own
+    code, or an output directory that is not empty."""
 
 
 class NoCluster(BottleneckError):

@@ -10,7 +10,7 @@ from tb_bottleneck.base.measure import Record
 
 Times = NDArray[np.int64]
 
-# Times that are looked up at once: all events of a recording take more memory with each temporary array.
+# Number of times that are looked up at once. Temporary arrays for all events of a recording would take much memory.
 _PART = 1 << 16
 
 
@@ -36,7 +36,7 @@ class Spans(Record, frozen=True, eq=False):
 
     def contains(self, times: Times) -> NDArray[np.bool_]:
         """Returns a mask of the shape of `times`, which are in ns: True where a time is inside one of the intervals."""
-        # Before each span, and for times before the first one: an end that no time is before.
+        # The ends of the spans. Times before the first span get the smallest int64: no time is before this end.
         ends = np.concatenate(([np.iinfo(np.int64).min], self.ends))
         inside = np.empty(len(times), np.bool_)
         for first in range(0, len(times), _PART):
@@ -45,7 +45,7 @@ class Spans(Record, frozen=True, eq=False):
         return inside
 
     def _until(self, times: Times) -> Times:
-        """Returns for each of `times` (ns) how much time in ns this set covers before it."""
+        """Returns for each of `times` (ns) how much time in ns this set covers before that time."""
         if not len(self):
             return np.zeros(times.shape, np.int64)
         before = np.concatenate(([0], np.cumsum(self.ends - self.starts)))
@@ -112,7 +112,7 @@ def overlapping(starts: Times, ends: Times, other_starts: Times, other_ends: Tim
     The pairs are returned as an array of i and an array of j. The intervals of each of the two lists must be sorted
     and disjoint; they may touch.
     """
-    # For each span: the others first[i] to last[i] - 1 overlap it.
+    # Interval i overlaps the intervals first[i] to last[i] - 1 of the other list.
     first = np.searchsorted(other_ends, starts, side="right")
     last = np.searchsorted(other_starts, ends, side="left")
     count = np.maximum(last - first, 0)

@@ -134,7 +134,7 @@ def _unnamed_file(directory: Path, mode: int) -> int | None:
     try:
         return os.open(directory, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, mode)
     except OSError:
-        return None  # the file system has none, or writing here fails: the caller then gets the error
+        return None  # the file system has no such files, or writing fails: opening a named file then raises the error
 
 
 def _give_name(handle: int, path: Path) -> None:

@@ -60,12 +60,13 @@ class Regime(str, Enum):
 
     @property
     def needs_device(self) -> bool:
-        """True if runs on the CPU cannot have this regime, as they have no second processor to wait for or copy to."""
+        """True if a run on the CPU cannot have this regime: it has no second processor to wait for or to copy to."""
         return self in (Regime.TRANSFER, Regime.SYNC, Regime.ALLOCATOR, Regime.UNDERFILLED)
 
     @property
     def in_account(self) -> bool:
-        """True if the account has a row for this regime. Otherwise, the regime is a verdict about a whole run."""
+        """True if the account (time per regime) has a row for this regime. Otherwise, the regime is a verdict about a
+        whole run."""
         return self is not Regime.GPU_UNUSED
 
     __str__ = str.__str__

@@ -1,4 +1,4 @@
-"""Makes text that others wrote safe to show in a terminal or in Markdown. These outputs use only this form of it.
+"""Makes text that others wrote safe to show in a terminal or in Markdown, which get such text only in this form.
 
 Names in traces, file names, notes and error messages are untrusted. A terminal interprets control characters; a
 bidirectional override changes what a reader sees; Markdown renders markup, links and mentions. JSON and HTML have

@@ -43,8 +43,8 @@ class Parts:
         self._broken: list[str] = []
 
     def build(self, part: str, build: Callable[[], Result]) -> Result | None:
-        """Returns the result of `build()`, which builds the part named `part`. If it raises an exception, stores the
-        name, logs the error, and returns None. Raises only MemoryError."""
+        """Returns the result of `build()`, which builds the part named `part`. If `build` raises an exception, stores
+        the name of the part, logs the error, and returns None. Raises only MemoryError."""
         try:
             return build()
         except MemoryError:
@@ -61,8 +61,8 @@ class Parts:
 
 
 def details_of(recording: Recording, parts: Parts) -> Details:
-    """Returns the details of the report of a trace. `parts` collects the details that cannot be built; these are None.
-    Raises only MemoryError.
+    """Returns the details of the report of a trace. `parts` collects the names of details that cannot be built; such
+    details are None. Raises only MemoryError.
 
     The details are about the input pipeline, torch.compile, captured graphs, the steps of an inference server, the
     operators, and the parts of the step.
@@ -118,12 +118,12 @@ def trace_efficiency(recording: Recording) -> EfficiencyInputs:
 def add_headroom(
     report: pb.Report, parts: Parts, recording: Recording | None = None, parameters: float | None = None
 ) -> None:
-    """Adds to `report` in place the possible gains that are no findings. These are most useful for a run without a
+    """Adds to `report` in place the possible gains that are no findings. Such gains are most useful for a run without a
     problem.
 
     `recording` is the recording of a trace, or None for telemetry. For telemetry, nothing is added if the report has a
-    problem. `parts` collects the part if it cannot be built. `parameters` is the size of the model's parameters in
-    bytes, or None if unknown.
+    problem. `parts` collects the name "headroom" if this part cannot be built. `parameters` is the size of the model's
+    parameters in bytes, or None if unknown.
     """
     if report.verdict.severity != "none" and recording is None:
         return

@@ -142,7 +142,7 @@ def _identity(reader: TelemetryReader, run: str) -> ReportIdentity:
 
 
 def _broken(reader: TelemetryReader, run: str, error: Exception) -> pb.Report:
-    """Logs `error` and returns a report that states it."""
+    """Logs `error` and returns a report that states the error."""
     _log.exception("the telemetry of one process could not be judged")
     return unreadable(reader, run, "broken", f"{type(error).__name__}: {error}"[:300])
 
@@ -203,7 +203,7 @@ def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosi
     conclusion = conclusion_of(verdicts)
     unused = gpu_unused.verdict_of(measures) if recording.on_device else None
     if unused is not None:
-        # The account of the idle device is irrelevant until the work runs on it.
+        # The account (time per regime) of the idle device is irrelevant until the work runs on this device.
         verdicts, conclusion = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
     situation = telemetry_situation(measures, conclusion)
     return Diagnosis(verdicts, conclusion, telemetry_confidence(recording, defects, conclusion), situation)

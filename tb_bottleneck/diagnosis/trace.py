@@ -75,8 +75,9 @@ def diagnose_loaded(trace: Trace, path: str, *, run: str = ".") -> tuple[pb.Repo
 
 
 def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Report, Recording | None]:
-    """Returns the report about the trace that `loaded` returns, and its recording or None, as `diagnose_loaded`. If an
-    error occurs, including an error of `loaded`, returns (report about the error, None). Raises only MemoryError."""
+    """Returns the report about the trace that `loaded` returns, and its recording or None, as `diagnose_loaded` does.
+    If an error occurs, including an error of `loaded`, returns (report about the error, None). Raises only
+    MemoryError."""
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file name need not be valid Unicode
     identity, parts = ReportIdentity(run, source, "trace"), Parts()
     try:
@@ -156,8 +157,8 @@ def _judge(recording: Recording, defects: Sequence[Defect], parts: Parts) -> Dia
     ran on the CPU although a device is present, the only verdict is `gpu_unused`."""
     measures = Measures(recording)
     if work_ran_on_cpu(recording.trace):
-        # The account of the CPU is irrelevant until the work runs on the device. The confidence is high because the
-        # absence of device work is a fact and not an inference.
+        # The account of the CPU (time per regime) is irrelevant until the work runs on the device. The confidence is
+        # high because the absence of device work is a fact and not an inference.
         unused = gpu_unused.verdict_of(measures)
         return Diagnosis((unused,), Conclusion(unused.regime, unused.judgement.share, "critical"), "high")
     verdicts = judge_all(measures)

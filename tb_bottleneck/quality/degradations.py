@@ -1,4 +1,7 @@
-"""Defects of a recording that can be judged, including those that only its account shows: codes and figures only."""
+"""Defects of a recording that can be judged, including defects that only its account (time per regime) shows.
+
+Defects have codes and figures, but no texts.
+"""
 
 from collections.abc import Iterator
 
@@ -18,10 +21,11 @@ from tb_bottleneck.measures.trace.window import host_rows
 from tb_bottleneck.quality.trace_defects import Defect, defects_of, profiler_setup
 from tb_bottleneck.trace.kinds import Kind
 
-# From here on idle time would name the run: traceml's warning level for overheads (diagnostics/step_time/policy.py).
+# From this share on, the idle time would be the conclusion about the run: traceml's warning level for overheads
+# (diagnostics/step_time/policy.py).
 UNRECORDED_IDLE_SHARE = 0.10
-# Up to here the work of the device outweighs what is not known, and the fixes of that work do not depend on it. From
-# here on the unknown time alone would be critical (regimes/judge.py).
+# Up to this share, the work of the device outweighs the unknown time, and the fixes of this work do not depend on the
+# unknown time. From this share on, the unknown time alone would be critical (regimes/judge.py).
 FATAL_IDLE_SHARE = 0.20
 
 
@@ -42,9 +46,10 @@ def host_not_recorded_defect(recording: Recording) -> Defect | None:
     return Defect("host_not_recorded", share > FATAL_IDLE_SHARE, {"share": share, "pause": idle})
 
 
-# A recording with this share of first runs shows a start-up, not the training; unless the first runs recur.
+# A recording with a larger share of first runs (code that runs for the first time) shows a start-up and not the
+# training, unless first runs recur.
 WARMUP_SHARE = 0.25
-# In a recording without steps, a single pause with this share of the window is a start-up.
+# In a recording without steps, a single pause with a larger share of the window is a start-up.
 LONE_PAUSE_SHARE = 0.50
 
 
@@ -70,17 +75,17 @@ def warmup_defect(recording: Recording) -> Defect | None:
 
 # The regimes with time that the profiler inflates: recording slows the host, and nothing else.
 INFLATED_BY_PROFILER = (Regime.LAUNCH, Regime.HOST, Regime.SYNC, Regime.INPUT)
-# With more measured overhead than this, times of the host are not taken at face value.
+# With more measured overhead than this, the recorded times of the host are not reliable.
 OVERHEAD_SHARE = 0.10
 # The share of the window from which host time, or idle time, matters: traceml's warning level for overheads.
 MIN_HOST_SHARE = 0.10
 # Steps with a larger share of compiling, tuning or loading of code are not steady (the method's rule for such steps).
 FIRST_RUNS_SHARE = 0.05
-# With a larger share of device operations without a launching call, the idle time before them has no owner: public
-# recordings that were not cut or sampled have 0 to 8 % of them.
+# With a larger share of device operations without a launching call, the idle time before them has no owner. In public
+# recordings that were not cut or sampled, 0 to 8 % of the operations have no launching call.
 LOST_LAUNCHES_SHARE = 0.10
-# In a recording without steps, a longer part before the window is reported, as LONE_PAUSE_SHARE: nothing shows how
-# often it occurs.
+# In a recording without steps, the host's work before the window is reported if it takes a larger share of the
+# recording: as for LONE_PAUSE_SHARE, nothing shows how often it occurs.
 LATE_START_SHARE = 0.50
 # With a larger share of the device's operations launched by an optimizer, nothing else of a step was recorded.
 OPTIMIZER_ALONE = 0.95
@@ -92,8 +97,8 @@ def degradations_of(recording: Recording) -> Iterator[Defect]:
     """Yields the defects that are not fatal: those of the file, and those that show only after each moment of the
     window has been attributed to a regime.
 
-    The defect `profiler_inflated` is left out if the overhead of the profiler was measured, or if the host takes less
-    than MIN_HOST_SHARE of the window, which the profiler then hardly lengthens.
+    The defect `profiler_inflated` is left out if the overhead of the profiler was measured. It is also left out if the
+    host takes less than MIN_HOST_SHARE of the window, because the profiler then hardly lengthens the window.
     """
     overhead_measured = not isinstance(unprofiled_step(recording), Missing)
     host = sum(recording.account.share(regime) for regime in INFLATED_BY_PROFILER)
@@ -155,8 +160,8 @@ def _late_start(recording: Recording) -> Iterator[Defect]:
 
 
 def _purpose(recording: Recording) -> dict[str, float | str]:
-    """Returns {"kind": "inference"} for a recording without training, otherwise {}. The text of the fix depends on
-    it."""
+    """Returns {"kind": "inference"} for a recording without training, otherwise {}. The text of the fix depends on this
+    kind."""
     return {} if has_training(recording.trace) else {"kind": "inference"}
 
 

@@ -27,13 +27,13 @@ LARGE_KERNEL_NS = 1_000_000
 MIN_LARGE_KERNELS = 2
 BUSY_SHARE = 0.90
 # With at most this many operators per launch, the work ran on the device: public recordings of devices have 2 to 27.
-# With more of them, a few launches do not show where the operators ran.
+# With more operators per launch, a few launches do not show where the operators ran.
 OPERATORS_PER_LAUNCH = 100
 # With a larger share of launches without a kernel, idle time may be time of lost kernels (CUPTI drops them at the start
 # of a session from CUDA 12.6 Update 2 to 13.0, pytorch/pytorch#192021).
 LOST_KERNELS_SHARE = 0.02
-# Prefixes of names that occur only if work runs on an accelerator. Recurrent layers on the CPU call
-# aten::cudnn_is_acceptable, too.
+# Prefixes of names that occur only if work runs on an accelerator. "aten::cudnn" is too short for a prefix, because
+# recurrent layers on the CPU call aten::cudnn_is_acceptable.
 _DEVICE_ONLY = (
     *("nccl:", "nccl_", "cudnn", "cuda::", "flash_attn", "aten::miopen", "aten::_cudnn_rnn"),
     *("aten::cudnn_convolution", "aten::cudnn_batch_norm", "aten::cudnn_grid", "aten::cudnn_affine"),
@@ -42,8 +42,8 @@ _DEVICE_ONLY = (
 _FOREIGN_ONLY = ("npu::", "hpu::", "torch_hpu", "xla::", "aten::_mps_", "aten::mps_", "mps::")
 # Names that occur only for operators on the CPU, or for collectives between CPUs.
 _CPU_ONLY = re.compile(r"^aten::mkldnn_|^mkldnn::|^onednn::|_for_cpu$|^gloo:")
-# A CPU or a supported device computes a linear layer with one of these operators below it. Apple's MPS has a kernel of
-# its own for aten::linear (aten/src/ATen/native/native_functions.yaml).
+# On a CPU or a supported device, aten::linear calls one of these operators. Apple's MPS has a kernel of its own for
+# aten::linear (aten/src/ATen/native/native_functions.yaml).
 _PRODUCTS = re.compile(r"mm|matmul|dot|mkldnn|onednn|xnnpack|sparse|::mv$|_linear")
 _CPU_DEVICE_TYPE = 0
 # The process names in files of the older profiler (torch/autograd/profiler_util.py, export_chrome_trace).
@@ -64,7 +64,7 @@ class Defect:
 
 def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
     """Returns the fatal defect of `trace`, or None if the recording can be judged. `steps` are the steps of the trace,
-    or None if it has none."""
+    or None if the trace has no steps."""
     written = _other_writer(trace)
     if written is not None:
         return written
@@ -86,7 +86,8 @@ def fatal_defect(trace: Trace, steps: Steps | None) -> Defect | None:
 
 
 def _other_writer(trace: Trace) -> Defect | None:
-    """Returns the defect of a file that torch.profiler did not write, or None if torch.profiler may have written it."""
+    """Returns the defect of a file that torch.profiler did not write, or None if torch.profiler may have written the
+    file."""
     if not len(trace.events) or (trace.events.kind != Kind.OTHER).any():
         return None
     events = {"events": len(trace.events)}
@@ -99,7 +100,7 @@ def _other_writer(trace: Trace) -> Defect | None:
 
 def _large_kernels(trace: Trace, steps: Steps | None) -> bool:
     """Returns True if at least MIN_LARGE_KERNELS kernels that fill the device, each of at least LARGE_KERNEL_NS, keep
-    it busy for more than BUSY_SHARE of the window."""
+    the device busy for more than BUSY_SHARE of the window."""
     if steps is None:
         return False
     ops = trace.device_ops
@@ -199,7 +200,8 @@ def _memory_of_cpu_alone(trace: Trace) -> bool:
 
 def _linear_without_product(trace: Trace) -> bool:
     """Returns True if linear layers and the operators inside of them were recorded, and none of these operators is a
-    matrix product. This holds for accelerators that are not supported, which have a kernel of their own."""
+    matrix product. This is the case on accelerators that are not supported and have a kernel of their own for linear
+    layers."""
     rows = trace.rows(Kind.CPU_OP)
     events, column = trace.events, trace.events.name[rows]
     is_linear = name_matches(trace.names, column, "aten::linear".__eq__)
@@ -233,8 +235,8 @@ def _launches_without_kernel(trace: Trace, steps: Steps) -> float:
 
 
 def _estimated_overhead(trace: Trace, steps: Steps) -> float:
-    """Returns the estimated time in ns that the profiler takes in the window, on the thread with the most of it. The
-    estimate is the number of operators, frames and calls, each times its cost."""
+    """Returns the estimated time in ns that the profiler takes in the window, on the thread where it takes most. The
+    estimate is the sum over operators, frames and calls: their number x the cost of recording one of them."""
     events = trace.events
     inside = (events.start >= steps.begin) & (events.start < steps.end)
     cost = np.zeros(len(trace.threads) or 1)

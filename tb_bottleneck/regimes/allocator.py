@@ -5,8 +5,8 @@ Formula: that time / the window.
 Threshold: fires at 3 % of the window.
 Source: after warm-up the caching allocator serves every request itself (pytorch docs, notes on CUDA memory
 management), so a healthy run spends nothing here; 3 % is the smallest cost worth reporting. The caller that frees
-memory shows the reason: torch.cuda.empty_cache() frees it outside any operator, the allocator itself only inside one,
-after a failed request (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of attempts).
+memory shows the reason: torch.cuda.empty_cache() frees memory outside any operator. The allocator itself frees memory
+only inside an operator, after a failed request (pytorch c10/cuda/CUDACachingAllocator.cpp, the order of attempts).
 """
 
 from tb_bottleneck.base.regime import Regime
@@ -23,8 +23,8 @@ from tb_bottleneck.measures.trace.kernel_efficiency import fp32_products
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.03
-# Libraries free a workspace now and then; memory that is freed and allocated again is freed about as often as it is
-# allocated.
+# Frees matter if there are at least this many per allocation. Memory that is freed and allocated again is freed about
+# as often as it is allocated; libraries only free a workspace now and then.
 RETURNED_SHARE = 0.25
 
 
@@ -37,8 +37,8 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns one cause: the reason for driver allocations that the number and the callers of allocations and frees
-    show. Called only if the rule fires."""
+    """Returns one cause: the reason for driver allocations, as shown by the number and the callers of allocations and
+    frees. Called only if the rule fires."""
     share = measures.account.share(Regime.ALLOCATOR)
     emptied, under_pressure, pinned, allocated = (
         measures.value(measure, otherwise=0.0)

@@ -1,10 +1,11 @@
 """communication: a collective runs that is not hidden by compute.
 
 Signal: collective kernels on the device outside all other kernels; on a CPU run, collectives on the main thread.
-Formula: that time / the window. If DistributedDataParallel has one bucket, half of it counts as recoverable: with two
-buckets, the fewest that overlap with the backward pass, the first one is hidden and the last one is not.
-Threshold: fires at 10 % of the window. Exchanges for portions of a batch are a cause from 1.5 exchanges per optimizer
-step on (a choice; without such exchanges, the number is 1). One exchange is needed, the others are recoverable.
+Formula: that time / the window. If DistributedDataParallel sends all gradients in one bucket, half of the time counts
+as recoverable: two buckets are the fewest that overlap with the backward pass, which hides the first but not the last.
+Threshold: fires at 10 % of the window. Exchanges for portions of a batch (gradient accumulation) are a cause from 1.5
+exchanges per optimizer step on (a choice; without such exchanges, the number is 1). One exchange is needed, the others
+are recoverable.
 Source: torch-tb-profiler's rule for communication, 10 % (tb_plugin/torch_tb_profiler/profiler/data.py). Messages are
 small below 1 MB: DistributedDataParallel's own first bucket has this size, the others have 25 MB. A link is slow below
 half of the rate of the device's own PCIe slot: no link within one machine is slower.
@@ -39,7 +40,7 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 FIRES_AT = 0.10
 SMALL_BYTES, MANY_COLLECTIVES = 1_000_000, 20
 HIDDEN, LATE = 0.20, 0.50
-# The kind of collective that takes most of the time is the one to fix.
+# A kind of collective that takes this share of the collectives' time is the one to fix.
 MAIN_COLLECTIVE_SHARE = 0.5
 SLOW_INTERCONNECT_SHARE = 0.5
 # With fewer collectives per forward pass, DistributedDataParallel has one bucket.
@@ -81,8 +82,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if _small(measures):
         causes.append(Cause("small_messages", share, sizes))
     portions = _portions(measures)
-    if portions > 1:  # the others remain for the one exchange that is needed
-        # On a CPU run, the gain is estimated: measured ones exceeded this share.
+    if portions > 1:  # the other causes keep the cost of the one exchange that is needed
+        # On a CPU run, the gain is estimated: measured gains exceeded this share.
         shown = (exchanged_portions, hidden_collectives, *sizes)
         synced = Cause("synced_portions", share * (1 - 1 / portions), shown, bounded=measures.on_device)
         causes = [synced, *(replace(cause, cost_share=cause.cost_share / portions) for cause in causes)]

@@ -3,13 +3,13 @@
 Signal: device time of matrix products, convolutions and attention, by their names.
 Formula: that time / the window; if shapes were recorded, a kernel counts here if its arithmetic takes longer at the
 device's peak than its traffic at the device's bandwidth. Of the time that faster units or aligned shapes could save,
-half counts as recoverable: casts and the smaller kernels around them take the rest (an estimate, until replays measure
-it). Of work in float64, half counts as recoverable too: float32 has half of the bytes. On a CPU run with too few
-threads, the cost is the share of unused cores x the work that torch divides among threads. None of this cost counts as
-recoverable: nothing recorded shows that these cores are free, and that the work scales. With all cores instead of half
-of them, a measured training took 2.8 times as long beside other programs (tests/ACCURACY.md, tabular/threads_too_few).
-If the trace has the device's counters, a clock a tenth below the highest clock of the recording is a cause, and costs
-the same share of the work's time.
+half counts as recoverable: casts and the smaller kernels around them take the other half (an estimate, until replays
+measure it). Of work in float64, half counts as recoverable too: float32 has half of the bytes. On a CPU run with too
+few threads, the cost is the share of unused cores x the work that torch divides among threads. None of this cost counts
+as recoverable: nothing recorded shows that these cores are free, and that the work scales. With all cores instead of
+half of them, a measured training took 2.8 times as long beside other programs (tests/ACCURACY.md,
+tabular/threads_too_few). If the trace has the device's counters, a clock a tenth below the highest clock of the
+recording is a cause, and costs the same share of the work's time.
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that contract. More or fewer threads than cores: torch's notes on CPU threading, and torchrun's own OMP_NUM_THREADS=1.
@@ -54,12 +54,13 @@ from tb_bottleneck.regimes.rule import CLEAR, FIRES, Cause, Judgement, Rule
 FIRES_AT = 0.50
 # More runnable threads than cores cannot compute more, only take turns.
 OVERSUBSCRIBED = 1.0
-# Torch starts a thread for each physical core, so where half of them have none, the number was set to less.
+# Torch starts a thread for each physical core. If half of the cores have none, the number was set to less.
 UNUSED_CORES = 0.5
 # A tenth of the window in such products is worth reporting: traceml's warning level for overheads.
 MIN_PRODUCT_SHARE = 0.10
 RECOVERABLE_OF_PRODUCTS = 0.5
-# As of telemetry (regimes/telemetry/compute.py): large products at the power limit run up to a tenth below.
+# As for telemetry (regimes/telemetry/compute.py): at the power limit, large products normally run at a clock up to a
+# tenth below the highest.
 LOW_CLOCK = 0.10
 
 ROOFS = (compute_reached, roofs_known, shapes_recorded, reachable_peak, bandwidth_in_use)
@@ -68,7 +69,7 @@ ROOFS = (compute_reached, roofs_known, shapes_recorded, reachable_peak, bandwidt
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Returns the judgement of `compute` for a trace. On a CPU run, more threads than cores slow every operator. In
-    that case the time of all operators counts, also that of `memory`."""
+    this case the time of all operators counts, including the time of the regime `memory`."""
     account = measures.account
     share = account.share(Regime.COMPUTE)
     if not measures.on_device and measures.value(threads_per_core, otherwise=0.0) > OVERSUBSCRIBED:

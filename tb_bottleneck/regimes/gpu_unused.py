@@ -16,7 +16,7 @@ REGIME = Regime.GPU_UNUSED
 
 
 def verdict_of(measures: Measures[Recording]) -> Verdict[Recording]:
-    """Returns the verdict `gpu_unused`, with the cause `model_on_cpu`. It always fires, with a share of 1.
+    """Returns the verdict `gpu_unused`, with the cause `model_on_cpu`. The verdict always fires, with a share of 1.
 
     Call it only for a recording whose work ran on the CPU although a device was present, as `work_ran_on_cpu` in
     quality/trace_defects.py detects.

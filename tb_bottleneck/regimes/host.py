@@ -3,8 +3,8 @@
 Signal: idle device time while the launching thread records no operator, call, loader or interruption for over 0.5 ms,
 or runs an operator of over 0.1 ms that makes no runtime call.
 Formula: that time / the window.
-A pause before the first work of the device, in a recording without steps, may be the start of the program: it was seen
-once, so it does not count as recoverable.
+A pause before the first work of the device, in a recording without steps, may be the start of the program. Such a pause
+was seen only once, so it does not count as recoverable.
 Threshold: fires at 10 % of the window.
 Source: traceml's warning level for the residual of a step, 10 % (diagnostics/step_time/policy.py).
 """
@@ -24,7 +24,7 @@ from tb_bottleneck.measures.trace.host_dispatch import (
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
-# What takes most of the time decides.
+# If at least this part of the regime's time may be the start of the program, `host_python` is not a certain cause.
 MAIN_PART = 0.5
 
 

@@ -5,13 +5,14 @@ Formula: that time / the window.
 Threshold: fires at 5 % of the window; abstains below it if no DataLoader was recorded, since a loader of another kind
 appears as Python.
 Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is the
-cause if frames that read take half of the loader's time, or if fetches of at least three times the median (the method's
-rule for outliers) take a third of it: more workers would wait for the same storage. Too few workers are the cause only
-from 6 fetches on: fewer may be the start of the workers, or one late batch; or from 6 batches on, if the monitor
-sampled the workers and they make batches for 90 % of their time. If a single one of the fetches waited, the wait is not
-known to recur, as with an interruption of a single step: it may name the run, and is not recoverable. The wait for the
-first batch of a run does not recur. With a worker for each core, more of them would only take turns. Workers that are
-behind set the pace (measures/trace/loader_workers.py).
+cause if frames that read take half of the loader's time, or if slow fetches (calls that return the next batch) exceed
+the median fetch by a third of this time in total. A fetch is slow from three times the median on (the method's rule for
+outliers). In both cases, more workers would wait for the same storage. Too few workers are the cause only from 6
+fetches on, because fewer may be the start of the workers, or one late batch. If the monitor sampled the workers, and
+the workers make batches for 90 % of their time, 6 batches are enough. If only one of fewer fetches waited, the wait is
+not known to recur, as with an interruption of a single step: the wait may be the conclusion about the run, but is not
+recoverable. The wait for the first batch of a run does not recur. With a worker for each core, more workers would only
+take turns. Workers that are behind set the pace (measures/trace/loader_workers.py).
 """
 
 import math
@@ -54,13 +55,15 @@ from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Rule, idle_judge
 
 FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
-# A worker that keeps up has its queue full, and waits. This share is a choice.
+# Workers that make batches for at least this share of their time do not keep up: the queue of a worker that keeps up is
+# full, and the worker waits. This share is a choice.
 WORKERS_BEHIND = 0.9
-# With one core, a worker takes from the training what it saves.
+# With one core, a worker takes as much time of the core from the training as it saves.
 CORES_FOR_WORKER = 2
 # The loop makes its batches if its own operators take most of the time that the device is idle for them.
 MADE_IN_THE_LOOP = 0.5
-# Constant or random values need no data. With this part of the time, the rest does not matter; the share is a choice.
+# Constant or random values need no data. If creating them takes this part of the time of operators that make batches,
+# the other operators do not matter. The share is a choice.
 CREATED = 0.8
 # What takes the time of making a batch, and how many processes would be fast enough.
 STAGES = (costliest_stage, batch_time, processes_needed)
@@ -151,8 +154,8 @@ def _few_fetches(measures: Measures[Recording]) -> bool:
 
 
 def _waits_for_storage(measures: Measures[Recording]) -> bool:
-    """Returns True if frames that read take at least READS of the loader's time, or slow fetches at least UNEVEN of
-    it."""
+    """Returns True if frames that read take at least READS of the loader's time, or if slow fetches exceed the median
+    fetch by at least UNEVEN of the loader's time."""
     reads = measures.value(loader_reads, otherwise=0.0)
     return reads >= READS or measures.value(uneven_fetches, otherwise=0.0) >= UNEVEN
 

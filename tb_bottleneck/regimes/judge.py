@@ -110,9 +110,9 @@ def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
     other fix only makes the wait for batches longer.
 
     If no regime has enough recoverable time, the regime is `unexplained` if unknown kernels run for longer than all
-    device regimes together, or if some steps are much longer for no recorded reason. It can also be a regime with a
-    cause that may not occur again or may not be removable, if that regime owns more time than the device regime. In
-    this case, and if it is not known whether some costly cause can be removed, the severity is `info`.
+    device regimes together, or if some steps are much longer for no recorded reason. The conclusion can also be a
+    regime with a cause that may not occur again or may not be removable, if that regime owns more time than the device
+    regime. In this case, and if it is not known whether some costly cause can be removed, the severity is `info`.
     """
     worth = [verdict for verdict in verdicts if _stake(verdict) >= WORTH_RECOVERING]
     pacing = [verdict for verdict in worth if verdict.judgement.sets_pace]

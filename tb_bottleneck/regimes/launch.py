@@ -5,8 +5,8 @@ Formula: that time / the window. Half of it counts as recoverable: the profiler 
 times, so up to half of the recorded time is profiler overhead. If the step time without the profiler was recorded, the
 measured overhead o replaces that half: the recoverable share is (share - o) / (1 - o), and it must reach the threshold.
 On a CPU run an unknown part of o is in the operators, from none to all of it: the mean of both extremes is used.
-Threshold: fires at 10 % of the window; on a CPU run without torch.compile, from 20 % on, but for a loop of an
-optimizer.
+Threshold: fires at 10 % of the window; on a CPU run without torch.compile at 20 %, except for an optimizer that loops
+over its parameters.
 Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/policy.py); 1.6 to 2.1: measured on torch
 2.13 with 80 small layers, every combination of the profiler's options against none.
 """
@@ -53,15 +53,15 @@ LOOPING_LAUNCHES = 100
 COMPILED = 0.5
 # A tenth of the window in a loop over items is worth reporting, as for the whole regime.
 MIN_UNBATCHED_SHARE = FIRES_AT
-# With this part of the launch overhead in an optimizer that loops, small kernels are no cause of their own.
+# If this part of the launch overhead is in an optimizer that loops, small kernels are no cause of their own.
 ALL_BY_OPTIMIZER = 0.9
 # If another device of the process works for most of this time, faster launches would only start that device earlier.
 OTHER_DEVICES_SHARE = 0.5
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
-    """Returns the judgement of `launch` for a trace. If the overhead of the profiler was measured, it is clear if less
-    than FIRES_AT of the window remains after the overhead is subtracted."""
+    """Returns the judgement of `launch` for a trace. If the overhead of the profiler was measured, the judgement is
+    `clear` if less than FIRES_AT of the window remains after the overhead is subtracted."""
     share, recoverable = measures.account.share(Regime.LAUNCH), _recoverable(measures)
     if isinstance(measures(profiler_overhead), Measure) and share * recoverable < FIRES_AT:
         return Judgement(CLEAR, share, share * recoverable)
@@ -86,7 +86,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     layers are no cause."""
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
-        # Not bounded: fewer and larger operators do their own work faster, too. Of the optimizer, that work is known.
+        # The costs are no bounds: fewer and larger operators do their own work faster, too. For the optimizer, this
+        # work is known and added.
         work = measures.value(optimizer_work, otherwise=0.0)
         loop = tuple(replace(cause, cost_share=cause.cost_share + work, bounded=False) for cause in _loop(measures))
         rest = share - sum(cause.cost_share - work for cause in loop)
@@ -96,7 +97,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         called = (operators, values_read_singly, profiler_overhead, on_windows)
         if rest < FIRES_AT_ON_CPU:
             return loop
-        # Compiled models were measured; of other programs it is not known what compiling them brings.
+        # The gain of torch.compile was measured for models. For other programs, it is not known.
         is_model = measures.value(models, otherwise=1.0) > 0
         return (*loop, Cause("small_operators", rest, called, bounded=False, certain=is_model))
     evidence = (
@@ -112,7 +113,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     )
     compiled = measures.value(compiled_kernels, otherwise=0.0) >= COMPILED
     if measures.value(data_parallel_devices, otherwise=0.0) > 1:
-        # It replicates the model in each step, which a graph cannot replay: small kernels are no cause of their own.
+        # DataParallel replicates the model in each step, which a graph cannot replay: small kernels are no cause of
+        # their own.
         causes = [Cause("data_parallel", share, (data_parallel_devices, *evidence))]
     elif compiled and not measures.value(graph_launches, otherwise=0.0):
         causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *evidence))]

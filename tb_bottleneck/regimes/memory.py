@@ -2,11 +2,12 @@
 
 Signal: device time of kernels that do few operations per byte, by shapes or names.
 Formula: that time / the window; if shapes were recorded, a kernel counts here if its traffic takes longer at the
-device's bandwidth than its arithmetic at the device's peak. Of pointwise kernels of one operator each, half of the time
-counts as recoverable: two consecutive kernels, fused, read and write half as much. The optimizer's kernels are a
-separate cause. In networks of convolutions in 32 bits, half precision moves half of the bytes; this is a cause if the
-convolutions themselves are not a cause (regimes/compute.py). Of the work between the two matrix multiplications of
-attention, half counts as recoverable too. All causes together count for at most the regime's share.
+device's bandwidth than its arithmetic at the device's peak. Half of the time of pointwise kernels that compute one
+operator each counts as recoverable: if two consecutive kernels are fused, they read and write half as much. The
+optimizer's kernels are a separate cause. In networks of convolutions in 32 bits, half precision moves half of the
+bytes; this is a cause if the convolutions themselves are not a cause (regimes/compute.py). Of the work between the two
+matrix multiplications of attention, half counts as recoverable too. All causes together count for at most the regime's
+share.
 Threshold: fires at 50 % of the window.
 Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
 that stream.
@@ -83,7 +84,8 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
 
 def _attention(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
     """Returns the cause `unfused_attention` if the program computes attention with separate operators instead of a
-    fused one, and they take at least MIN_ATTENTION_SHARE of the window; otherwise (). `share` is the regime's share."""
+    fused one, and these operators take at least MIN_ATTENTION_SHARE of the window; otherwise (). `share` is the
+    regime's share of the window."""
     attention = min(measures.value(unfused_attention_share, otherwise=0.0), share)
     if attention < MIN_ATTENTION_SHARE:
         return ()

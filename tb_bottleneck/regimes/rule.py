@@ -10,8 +10,8 @@ from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
 
 FIRES, CLEAR, ABSTAINS, BROKEN = "fires", "clear", "abstains", "broken"
 
-# A regime with less recoverable time than this does not name the run: the device's own work does.
-# traceml warns from 10 % of the step on (diagnostics/step_time/policy.py).
+# A regime with less recoverable time than this share is not the conclusion about the run; a regime of the device's own
+# work is. traceml warns from 10 % of the step on (diagnostics/step_time/policy.py).
 WORTH_RECOVERING = 0.10
 
 MACHINE_CAUSES = frozenset({"contended_cores"})
@@ -28,10 +28,10 @@ class Cause(Generic[Source]):
 
     `name` is the id of the cause (docs/causes.md lists all). `cost_share` is the share of the window (0 to 1) that the
     cause costs. `evidence` are the measures that show the cause. `bounded` is True if removing the cause saves at most
-    `cost_share`, or at most `most` if the rest of the step becomes faster too; otherwise no bound is stated. `certain`
-    is False if the recording cannot show that a fix saves anything: the bound still holds, but less counts as
-    recoverable. `recurs` is False if a run pays the cost once, at its start: a fix makes no later step faster, so
-    nothing is recoverable.
+    `cost_share`, or, if `most` is given, at most `most`, because the other work of the step becomes faster too;
+    otherwise no bound is stated. `certain` is False if the recording cannot show that a fix saves anything: the bound
+    still holds, but less counts as recoverable. `recurs` is False if a run pays the cost once, at its start: a fix
+    makes no later step faster, so nothing is recoverable.
     """
 
     name: str

@@ -33,13 +33,14 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 FIRES_AT = 0.05
 # From this many reads per step on, one read of all values can replace them.
 SEVERAL_READS = 2.0
-# Waits of kinds without their own finding matter from a quarter of all waits on, as many as a kind needs of the cost.
+# Kinds of waits without a finding of their own matter if they have at least this share of the number of all waits. A
+# kind needs the same share of the cost for a finding of its own.
 MIN_MINOR_SHARE = MIN_WAIT_KIND_SHARE
 # Fewer waits per step can be removed one by one; a loop over items has more. This number is a choice.
 SEVERAL_WAITS = 5.0
 # One kind with this share of the cost is the cause: its fix comes first. This share is a choice.
 ALONE = 0.85
-# If another device of the process works for most of this time, the host waits for that device.
+# If another device of the process works for this part of the regime's time, the host waits for that device.
 OTHER_DEVICES_SHARE = 0.5
 
 KINDS: dict[str, MeasureFunction[Recording]] = {
@@ -48,7 +49,7 @@ KINDS: dict[str, MeasureFunction[Recording]] = {
     "data_dependent_shapes": shape_waits,
     "explicit_waits": explicit_waits,
 }
-"""By name of the cause, which is a kind of wait: the share of the waits' cost that this kind has."""
+"""By name of the cause, which is a kind of wait: the measure of this kind's share of the cost of all waits."""
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:

@@ -6,7 +6,8 @@ Threshold: fires at 5 % of the window.
 Source: TraceLens reports exposed copies from 5 % of the GPU's time on. The link is a cause if the fastest copies of at
 least 1 MB from pinned memory stay below 80 % of the rate that such copies reach over the device's own slot (STAS,
 ml-engineering: 80 to 88 % of a link's raw rate). Copies to the host are the cause if they take half of the exposed
-time: pinning the memory that is copied to the device does not help them.
+time (without a kernel in parallel): pinning the memory that is copied to the device does not make copies to the host
+faster.
 """
 
 from tb_bottleneck.base.measure import Measure, Missing
@@ -29,8 +30,8 @@ from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.05
 SLOW_LINK_SHARE = 0.8
-# The cause must take half of the time, or a quarter of the bytes: a few pageable bytes, such as labels, are not the
-# reason that large pinned copies are exposed.
+# Copies to the host are the cause if they take half of the time, and pageable copies if they have a quarter of the
+# bytes: a few pageable bytes, such as labels, are not the reason that large pinned copies are exposed.
 MAIN_COPY_SHARE, MIN_PAGEABLE_SHARE = 0.5, 0.25
 
 

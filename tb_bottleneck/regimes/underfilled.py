@@ -1,8 +1,8 @@
 """underfilled: kernels run that are too small to fill the device.
 
 Signal: device time of kernels with fewer blocks than half of the multiprocessors, or shorter than 5 us, and the
-device's own pauses between queued operations. Where the trace has the device's counters, kernels in which less than
-half of the multiprocessors have work, instead of those with few blocks.
+device's own pauses between queued operations. If the trace has the device's counters, kernels in which less than
+half of the multiprocessors have work count instead of kernels with few blocks.
 Formula: that time / the window. Half of it counts as recoverable: a kernel that fills at most half of the
 multiprocessors does twice the work in the same time if the batch is twice as large.
 Threshold: fires at 30 % of the window.

@@ -4,8 +4,8 @@ Signal: idle device time before operations that were already queued, and kernels
 work for much longer than the others.
 Formula: that time / the window. For long steps: their working time beyond that of the median step / the window.
 Threshold: fires at 20 % of the window; for long steps at 10 %.
-Source: above a fifth of the window every other share is uncertain by traceml's critical level, 20 %. For long steps,
-traceml's warning level, 10 %; a step is long from twice the median on.
+Source: if more than a fifth of the window is unexplained, the shares of all other regimes are uncertain (traceml's
+critical level, 20 %). For long steps, traceml's warning level, 10 %; a step is long from twice the median on.
 """
 
 from tb_bottleneck.base.regime import Regime

@@ -2,12 +2,14 @@
 
 Signal: arithmetic units in use, or power; reasons for reduced clocks; threads and cores of a CPU run.
 Formula: as for memory; a throttled device loses its work x (1 - clock / highest clock).
-Threshold: as for traces. Heat: 1 % of the loaded time. Power cap: the clock below 0.9 of the highest while 0.97 of the
-limit is drawn, since large boards normally run large products at the cap. Power brake: 1 %.
-Full precision: the fp32 units work for 0.30 of the time, the matrix units for less than a quarter of that. Products in
-fp32 on an H200: 0.64 and 0.02; the same in bf16: less than 0.05 of the fp32 units.
-On the CPU, more threads than cores: as for host; the cost is the time in which the process waits for a core, at most
-the part of the work that does not run, 1 - 1 / (threads per core).
+Threshold: as for traces. Heat: 1 % of the loaded time. Power cap: the clock is below 0.9 of the highest while 0.97 of
+the limit is drawn, because large boards normally run large products at the cap. Power brake: 1 %.
+Full precision: the fp32 units work for 0.30 of the time, the matrix units for less than a quarter of that. For products
+in fp32 on an H200, the two shares are 0.64 and 0.02. The same products in bf16 use the fp32 units for less than 0.05 of
+the time.
+On a CPU run, more torch threads than cores cost all work of the process. Other programs on the cores are a cause as for
+host; their cost is the time in which the process waits for a core, at most the part of the work that does not run,
+1 - 1 / (threads per core).
 Source: regimes/compute.py; NVML, nvmlClocksEventReasons; a limit below the default is the owner's choice, and reported.
 """
 
@@ -61,7 +63,7 @@ HEAT = 0.01
 BRAKE = 0.01
 IN_FP32, UNUSED_UNITS = 0.30, 0.25
 CAPPED_CLOCK_LOST, CAPPED_POWER = 0.10, 0.97
-# The reference implementation, and builds that fall back to it, use neither vector units nor several threads.
+# The reference implementation of BLAS, and builds that fall back to it, use neither vector units nor several threads.
 SLOW_BLAS = ("netlib", "refblas", "reference", "generic")
 
 

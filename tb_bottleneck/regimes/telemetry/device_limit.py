@@ -1,10 +1,10 @@
 """memory and underfilled by telemetry: the limit of the device's own work, by its counters.
 
 Signal: memory bandwidth and arithmetic units in use (profiling counters), or else power and memory activity.
-Formula: time at a limit = the counter / its value for kernels at this limit; the rest of the work is underfilled.
-Half of the underfilled time counts as recoverable, as for traces. If SM activity is below 50 %, the part
-(1 - SM activity) of it counts instead, which bounds what a larger batch saves per sample. A higher activity does not
-show how full the multiprocessors are.
+Formula: time at a limit = the counter / its value for kernels at this limit; all other work is underfilled.
+Half of the underfilled time counts as recoverable, as for traces. If SM activity (the share of multiprocessors with
+work) is below 50 %, the part (1 - SM activity) of the underfilled time counts instead, which bounds what a larger batch
+saves per sample. A higher activity does not show how full the multiprocessors are.
 Threshold: as for traces; abstains if no counter was recorded.
 Source: regimes/memory.py, regimes/underfilled.py; the sources of the figures are in
 attribution/telemetry/window_accounts.py.
@@ -26,7 +26,8 @@ from tb_bottleneck.measures.telemetry.device import (
 from tb_bottleneck.regimes import memory, underfilled
 from tb_bottleneck.regimes.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 
-# SM activity: with less than half, as for the blocks of a kernel in a trace (roofline/kernel_bounds.py).
+# Below this SM activity, the activity shows the recoverable part. The same limit holds for the blocks of a kernel in a
+# trace (roofline/kernel_bounds.py).
 FEW_ACTIVE = 0.5
 
 

@@ -1,9 +1,9 @@
 """Longer and longer steps, by telemetry: a cause of the regime whose part of the step grows most.
 
 Signal: the time of steps that repeats, without interruptions, starts of epochs and waits for a core.
-Formula: the time beyond steps as long as the first twelfth of the steps / the judged time.
-Threshold: named from a growth of 1.3 between the first and the last third of the time on; it counts for the verdict
-from a tenth of the time on, as every cause.
+Formula: the time by which steps exceed the median step of the first twelfth of the steps / the judged time.
+Threshold: the cause is named if the median step grows by a factor of 1.3 or more from the first to the last third of
+the time. The cause counts for the verdict if it costs a tenth of the time or more, as every cause.
 Steps that become longer within each epoch, as with data that is sorted by length, are reported without a cost.
 Source: 1.3 is the change from which on the monitor records again (monitor/capture/change_detector.py). Longer work on
 the device may be intended, as with longer sequences, so it is not known to be recoverable.
@@ -37,11 +37,11 @@ _REGIME = {"loader_wait": Regime.INPUT, "transfer": Regime.TRANSFER, "outside": 
 def with_drift(
     verdicts: tuple[Verdict[TelemetryRecording], ...], measures: Measures[TelemetryRecording]
 ) -> tuple[Verdict[TelemetryRecording], ...]:
-    """Returns the verdicts with the cause `growing_steps` as the first cause of one regime: the one whose part of the
-    step grows most over the run.
+    """Returns the verdicts with the cause `growing_steps` as the first cause of one regime: the regime whose part of
+    the step grows most over the run.
 
     If steps do not grow over the run but within each epoch, the cause `growing_within_epochs` is added to `compute`. If
-    they do neither, the verdicts are unchanged.
+    steps grow in neither way, the verdicts are unchanged.
     """
     cost, part = measures(growth_cost), measures(largest_growth)
     if isinstance(cost, Missing):
@@ -69,8 +69,11 @@ def _within_epochs(
 def _with_cause(
     verdict: Verdict[TelemetryRecording], cause: Cause[TelemetryRecording], measures: Measures[TelemetryRecording]
 ) -> Verdict[TelemetryRecording]:
-    """Returns the verdict with `cause` as its first cause. If its cost is higher, the share and the recoverable share
-    (see Judgement) are raised to the cost. The status becomes `fires` if the cost is at least WORTH_RECOVERING."""
+    """Returns the verdict with `cause` as its first cause, and without the cause UNNAMED.
+
+    The share is raised to the cost of `cause` if the cost is higher. If `cause` is certain, the recoverable share (see
+    Judgement) is raised in the same way. The status becomes `fires` if the cost is at least WORTH_RECOVERING.
+    """
     judgement = verdict.judgement
     recoverable = max(judgement.recoverable, cause.cost_share if cause.certain else 0.0)
     fires = cause.cost_share >= WORTH_RECOVERING

@@ -1,12 +1,13 @@
 """host by telemetry: the device is idle while the host is outside loader, copies, forward, backward and optimizer.
 
-Signal: the rest of the step's time on the host, limited to the idle time of the device.
+Signal: the host's time in a step outside these parts, limited to the idle time of the device.
 Formula: that time / the time of the steps.
 Threshold: as for traces.
-Source: regimes/host.py. Too few cores: PSI some over 20 % and more than 1.2 runnable threads per usable core (our
-reading of the Linux documentation, accounting/psi), and the process itself waits for a core for a tenth of the time
-(traceml's warning level for overheads): a process that sleeps on a crowded machine loses nothing. A quota counts from a
-tenth of its core time on. More torch threads than cores (regimes/compute.py) are the cause if the process waits.
+Source: regimes/host.py. There are too few cores if at least one thread waits for a core for over 20 % of the time (PSI
+`some`), if there are more than 1.2 runnable threads per usable core (our reading of the Linux documentation,
+accounting/psi), and if the process itself waits for a core for a tenth of the time (traceml's warning level for
+overheads): a process that sleeps on a crowded machine loses nothing. A quota counts from a tenth of its core time on.
+More torch threads than cores (regimes/compute.py) are the cause if the process waits.
 """
 
 from tb_bottleneck.base.measure import Measure, Missing
@@ -61,15 +62,16 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _python(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording]:
-    """Returns the cause `host_python` with the cost `cost` (share of the window). On a CPU run it has no bound, because
-    operators outside the timed phases cannot be distinguished from Python."""
+    """Returns the cause `host_python` with the cost `cost` (share of the window). On a CPU run the cause has no bound,
+    because operators outside the timed phases cannot be distinguished from Python."""
     evidence = (time_outside_phases, thread_runs, process_cores)
     return Cause("host_python", cost, evidence, bounded=measures.on_device)
 
 
 def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording] | None:
     """Returns the reason why the process has too few cores: a quota, more torch threads than cores, or other programs.
-    Returns None if it has enough. `cost` is the largest cost (share of the window)."""
+    Returns None if the process has enough cores. `cost` is the upper limit of the cause's cost (share of the
+    window)."""
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         return Cause(
             "cpu_quota", cost, (quota_throttled, cores_usable, core_pressure, threads_to_use, workers_beside_main)

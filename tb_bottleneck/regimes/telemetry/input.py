@@ -3,13 +3,13 @@
 Signal: host time in the loader's iterator, limited to the idle time of the device; low and fluctuating utilisation.
 Formula: min(loader wait, idle time) / the time of the steps, window by window.
 Threshold: as for traces; abstains if the loader's wait or the device's idle time was not recorded.
-Source: regimes/input.py. Workers that neither run nor wait for a core for more than 40 % of the training's wait: slow
-storage; or workers below 60 % of a core each while threads wait for storage (our reading of PSI, Linux
-documentation, accounting/psi). Workers at 90 % and 90 % of the usable cores busy: no further worker could run; nor if
-there is one for each usable core and 90 % of them are busy. Other processes cost the loader's wait for a core if they
-use half of the usable cores or more while 90 % are busy. Each epoch starts its workers anew: half of the wait or more
-is at the starts of epochs, and persistent_workers is False. A quota counts from a tenth of its periods on, or of
-the core time that it allows: traceml's warning level for an overhead.
+Source: regimes/input.py. Storage is slow if workers neither run nor wait for a core for more than 40 % of the
+training's wait, or if each worker uses less than 60 % of a core while threads wait for storage (our reading of PSI,
+Linux documentation, accounting/psi). No further worker could run if 90 % of the usable cores are busy and either each
+worker uses 90 % of a core or there is a worker for each usable core. The loader's wait for a core is a cause of its own
+if other processes use half of the usable cores or more while 90 % of the cores are busy. Restarts of workers are the
+cause if half of the wait or more is at the starts of epochs and persistent_workers is False. A quota counts from a
+tenth of its periods on, or of the core time that it allows: traceml's warning level for an overhead.
 """
 
 import math
@@ -63,11 +63,13 @@ Evidence = tuple[MeasureFunction[TelemetryRecording], ...]
 LAZY_WORKER = 0.60
 STORAGE_HOLDS = 0.20
 SATURATED_WORKER, SATURATED_CORES = 0.90, 0.90
-# Linux divides busy cores evenly among all that want to run. Workers with less than this share of them did not want to,
-# although others keep the cores busy: a choice, below the share of one worker beside three other processes.
+# Linux divides busy cores evenly among all threads that can run. Workers that use less than this share of the cores
+# were waiting for something else, although others keep the cores busy. A choice, below the share of one worker beside
+# three other processes.
 LEAST_SHARE_OF_CORES = 0.2
 MOST_OF_WAIT = 0.5
-# The queue of workers that have no batch to make is full: what the training then waits for is a core. A choice.
+# If workers have no batch to make for this share of the time, their queue is full, and the training waits for a core
+# rather than for a batch. A choice.
 MOST_OF_TIME_AHEAD = 0.5
 MOST_OF_CORES = 0.5
 

@@ -1,10 +1,10 @@
 """interruption by telemetry: steps are much longer than their neighbours, and the device has no work.
 
 Signal: steps more than three times as long as the median of their window, or every k-th step if it does the same work
-in twice the time; without the loader's wait and the device's own work. Host time in checkpoints, TensorBoard's writer,
-garbage collections and evaluation. Times at which torch.compile compiles functions again.
-Formula: sum of the time by which steps exceed the others, or of the recorded times if that is more / the time of the
-steps.
+in twice the time; the loader's wait and the device's own work are excluded. Host time in checkpoints, TensorBoard's
+writer, garbage collections and evaluation. Times at which torch.compile compiles functions again.
+Formula: (sum of the time by which these steps exceed the others, or sum of the recorded times if it is larger) / the
+time of the steps.
 Threshold: as for traces; a kind of interruption is a cause from 3 % of the time on (our choice; less is noise).
 Abstains below 20 steps, and if it is not known whether the device works within a step, since an interruption in every
 step would not show.
@@ -116,8 +116,8 @@ def _recompilation(share: float, evidence: tuple[_Function, ...]) -> Cause[Telem
 
 def _causes(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
     """Returns a cause for each recorded kind of interruption that costs at least MIN_KIND, and the cause
-    `periodic_pauses` for a large rest. If one kind is in the long steps only, it gets the rest. `share` is the regime's
-    share of the window."""
+    `periodic_pauses` if much of the regime's time is left. If one kind is in the long steps only, the time that is left
+    is added to the cost of this kind. `share` is the regime's share of the window."""
     wall, named = measures.value(step_time, 1.0), measures.value(recorded_interruptions, 0.0)
     again = min(measures.value(recompiling_time, 0.0) / wall, share - named)
     again = again if again >= MIN_KIND else 0.0

@@ -1,9 +1,11 @@
 """launch by telemetry: the device is idle inside forward, backward and optimizer, and the host does not wait.
 
-Signal: idle time in steps without waits that loader, copies and Python outside the phases do not explain.
+Signal: in steps without waits of the host, the device's idle time that loader, copies and Python outside the phases
+do not explain.
 Formula: that time / the time of the steps.
-Threshold: as for traces; all of it counts as recoverable, because no profiler slows the launches. At most, a graph also
-saves the Python of the step and half of the time of small kernels: the driver counts pauses between them as busy. On an
+Threshold: as for traces; all of the time counts as recoverable, because no profiler slows the launches. At most, a
+CUDA graph also saves the Python of the step and half of the time of small kernels: the driver counts pauses between
+kernels as busy. On an
 H200, the utilisation was 1.6 times the time of a step's kernels in a graph.
 Source: regimes/launch.py.
 """

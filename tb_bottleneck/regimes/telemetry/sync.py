@@ -2,7 +2,7 @@
 
 Signal: counted waits, and idle device time inside the phases of a step.
 Formula: none: a wait while the device is busy costs nothing, and only a trace shows the idle time after a wait.
-Threshold: as for traces, for the idle time of waits and launches together; below it no wait can cost more.
+Threshold: as for traces, for the idle time of waits and launches together: if it is below, waits alone are too.
 Source: regimes/sync.py.
 """
 
@@ -18,8 +18,8 @@ from tb_bottleneck.regimes.sync import FIRES_AT
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-    """Returns the judgement of `sync` for telemetry. It never fires: telemetry does not show the cost of waits. It is
-    clear if the idle time inside the phases of a step is below FIRES_AT, otherwise it abstains."""
+    """Returns the judgement of `sync` for telemetry. The rule never fires, because telemetry does not show the cost of
+    waits. The rule is clear if the idle time inside the phases of a step is below FIRES_AT, otherwise it abstains."""
     for needed in (device_idle, utilisation):
         signal = measures(needed)
         if measures.on_device and isinstance(signal, Missing):

@@ -4,9 +4,9 @@ Signal: host time in calls that move tensors, limited to the idle time of the de
 traffic can take; the link's generation and lanes while the device is loaded.
 Formula: min(time in copies, idle time, time of the traffic) / the time of the steps.
 At most, all of the host time in copies is saved: the driver counts a copying device as busy.
-Threshold: as for traces; the link is a cause if it is 10 % or more below the highest speed of this GPU in this slot,
-and the slot if copies cost time and the GPU supports a generation that is faster by as much, or if the slot has fewer
-lanes than the GPU.
+Threshold: as for traces. The link is a cause if its speed is 10 % or more below the highest speed of this GPU in this
+slot. The slot is a cause if its highest rate is 10 % or more below the GPU's own highest rate, and either copies reach
+the threshold or the slot has fewer lanes than the GPU.
 Source: regimes/transfer.py; NVML's documentation of MaxPcieLinkGeneration: an idle link slows down by itself, so only
 loaded readings count. The speed of a link changes by a factor of two at least, so 10 % is only a margin for rounding.
 """

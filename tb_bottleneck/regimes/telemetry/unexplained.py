@@ -1,6 +1,7 @@
 """unexplained by telemetry: time of other processes, idle time that needs a trace, and work of unknown kind.
 
-Signal: utilisation by other processes; idle time inside the phases of steps that wait; idle time without step columns.
+Signal: utilisation by other processes; idle time inside the phases of steps in which the host waits; idle time without
+recorded phases.
 Formula: time that no other regime owns / the time of the steps.
 Threshold: as for traces; a cause is reported from 10 % of the time on. Work of unknown kind, and time inside a step
 that no signal shows, are no problem: the rule abstains.

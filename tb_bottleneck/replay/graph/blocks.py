@@ -20,7 +20,7 @@ from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.graph.wait_targets import QUEUE
 from tb_bottleneck.trace.table import Bools, Ints, rows_by_key
 
-# Largest number of items in a block. The simulation notices a full queue only at the start of a block.
+# Largest number of items in a block. The simulation checks once per block whether the queue is full.
 LONGEST_BLOCK = 64
 
 
