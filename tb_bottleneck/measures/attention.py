@@ -19,7 +19,7 @@ from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
 _PRODUCTS, _SOFTMAX = frozenset({"aten::bmm", "aten::baddbmm"}), "aten::_softmax"
-# These operators copy operands that are not contiguous before the product. Attention heads are not contiguous after a
+# Before the product, these operators copy operands that are not contiguous, such as attention heads after a
 # transposition.
 _AROUND_PRODUCTS = frozenset({"aten::matmul", "aten::einsum"})
 # Operators from the first product to the second, nested ones included: scaling, mask, softmax, dropout and reshaping

@@ -3,9 +3,8 @@ of the step to which they belong. Operations are floating-point operations.
 
 Each operator that launches kernels counts once. On a CPU run, the innermost operator counts: addmm, but not the linear
 that calls it. An operator that runs in the backward pass with its own sequence number is a forward operator that runs
-again:
-with checkpointing, torch enables gradients for such operators (torch/utils/checkpoint.py), and the profiler records
-sequence numbers only for operators with gradients.
+again: with checkpointing, torch enables gradients for such operators (torch/utils/checkpoint.py), and the profiler
+records sequence numbers only for operators with gradients.
 """
 
 from dataclasses import dataclass

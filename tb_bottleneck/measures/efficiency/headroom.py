@@ -56,8 +56,8 @@ class Distance(Record, frozen=True):
 
 
 def distances(recording: Recording) -> list[Distance]:
-    """Returns the MAX_OPERATORS operators whose kernels take the most time beyond their time at the roofs, longest such
-    time first."""
+    """Returns the MAX_OPERATORS operators whose kernels take the most time beyond their time at the roofs, sorted by
+    this time, longest first."""
     trace, ops, bounds = recording.trace, recording.trace.device_ops, recording.kernel_bounds
     if not len(ops) or not len(trace.calls):
         return []

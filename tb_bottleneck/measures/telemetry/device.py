@@ -181,14 +181,14 @@ def highest_temperature(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def time_lost_to_heat(recording: TelemetryRecording) -> Measure | Missing:
-    """Time that the device's work would save if heat did not reduce the clock: where it does, the work would run at the
-    highest clock (share of the judged time)."""
+    """Time that the device's work would save at the highest clock, in the time in which heat reduces the clock (share
+    of the judged time)."""
     return _lost(recording, _clocks(recording).hot)
 
 
 def time_lost_to_power(recording: TelemetryRecording) -> Measure | Missing:
-    """Time that the device's work would save if neither the power limit nor a power brake reduced the clock: where they
-    do, the work would run at the highest clock (share of the judged time)."""
+    """Time that the device's work would save at the highest clock, in the time in which the power limit or a power
+    brake reduces the clock (share of the judged time)."""
     clocks = _clocks(recording)
     return _lost(recording, np.fmax(clocks.capped, clocks.braked))
 

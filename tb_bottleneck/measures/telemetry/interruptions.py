@@ -62,7 +62,7 @@ def _steps_with(recording: TelemetryRecording, column: str) -> Measure | Missing
     """Returns the share of the steps in which the time in `column` is not 0.
 
     A row can stand for several steps and then has only the mean of their times. For such a row, the number of affected
-    steps is estimated: each is assumed to take the usual time in `column`.
+    steps is estimated: each affected step is assumed to take the usual time in `column`.
     """
     _, longest, mean = recording.windows.highest(column)
     known = ~np.isnan(longest)
@@ -123,8 +123,8 @@ def epoch_start_wait(recording: TelemetryRecording) -> Measure | Missing:
     Without persistent_workers, the workers end with the last batch of an epoch, new workers start with the next epoch,
     and their queues are empty at first. The three waits are the cost of this restart.
 
-    If the starts of epochs were not recorded, long waits count as the starts of epochs if their distances are steady
-    and more than BEYOND_ROUNDS steps per worker.
+    If the starts of epochs were not recorded, long waits count as the starts of epochs if the distances between them
+    are steady and longer than BEYOND_ROUNDS steps per worker.
     """
     total = float(np.nansum(recording.windows.total("loader_wait")))
     if total <= 0:

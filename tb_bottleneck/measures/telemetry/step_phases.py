@@ -5,10 +5,11 @@ processes and cores.
 
 Each upper bound is a measure `most_without_...` for one cost, for example a loader, a writer or an evaluation. The cost
 also takes cores, caches and the interpreter's lock from the other work of a step, so without the cost, the other work
-becomes shorter too. The shortest time of the other work is estimated as the 10th percentile of its time over all steps,
-unless the cost slows all steps equally. This estimate is reduced by RUN_TO_RUN_NOISE, because another run can be
-faster. The upper bound is 1 - this shortest time / the mean step (share of the judged time). The measures are missing
-if the run has a device, because the device's work takes no cores.
+becomes shorter too. The shortest time of the other work is estimated as the 10th percentile of its time over all steps.
+If the cost slows all steps equally, the estimate is multiplied by a measured factor (`rest_remains`). It is also
+reduced by RUN_TO_RUN_NOISE, because another run can be faster. The upper bound is 1 - this shortest time / the mean
+step (share of the judged time). The measures are missing if the run has a device, because the device's work takes no
+cores.
 """
 
 from math import exp

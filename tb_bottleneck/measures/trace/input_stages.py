@@ -50,8 +50,8 @@ def loader_work(recording: Recording) -> LoaderWork | Missing:
     if isinstance(work, Missing) or not work.batches:
         return work
     fetched = _batches_in_window(recording)
-    # Pinning and copies are measured in the window, but the samples cover the whole run. Both times are scaled:
-    # times batches of the run / batches of the window.
+    # Pinning and copies are measured in the window, but the samples cover the whole run. Both times are multiplied by
+    # (batches of the run / batches of the window).
     times = work.batches / max(fetched, 1)
     return work.with_beside(Stage(name, "", ns * times) for name, ns in _beside(recording) if ns)
 
