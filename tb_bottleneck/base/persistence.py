@@ -139,7 +139,8 @@ def _unnamed_file(directory: Path, mode: int) -> int | None:
 
 def _give_name(handle: int, path: Path) -> None:
     """Gives the open file `handle`, which has no name, the name `path`, in the way that open(2) describes for
-    O_TMPFILE. os.link follows the link in _OPEN_FILES only if it is given a directory. Raises OSError."""
+    O_TMPFILE. os.link follows the link in _OPEN_FILES only if `src_dir_fd` is given. Raises OSError if the file cannot
+    get the name."""
     directory = os.open(_OPEN_FILES, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.link(str(handle), path, src_dir_fd=directory, follow_symlinks=True)

@@ -92,7 +92,7 @@ class CompileLog(Record, frozen=True):
         return found
 
     def call_of(self, entry: Compiled) -> Call | None:
-        """Returns the call that made torch run the compilation `entry`, or None if it was not recorded."""
+        """Returns the call that made torch run the compilation `entry`, or None if the call was not recorded."""
         return self.calls.get((entry.frame, entry.number, entry.start_us))
 
     def function_of(self, frame: str) -> Compiled | None:

@@ -62,12 +62,12 @@ class LoaderWork(Record, frozen=True):
     """The stages of making batches, longest first, and what is known about the processes that make batches.
 
     `basis` is "frames" if the profiler recorded the stacks, "samples" if the monitor sampled them in the workers.
-    `batches` is the number of batches that were made; 0 if it is not known. Other numbers that are not known are None.
-    `waiting_share` is the share (0 to 1) of the workers' time in which they have no batch to make. `reads` is the
-    number of read calls and `opens` that of calls of Python's open. `read_bytes` are the bytes of all read calls,
-    `disk_bytes` those read from disks. The last four numbers are totals for `batches` batches. `beside` has the stages
-    that run in parallel with these processes: copying batches to pinned memory on another thread, and copies to the
-    device.
+    `batches` is the number of batches that were made; 0 if the number is not known. Other numbers that are not known
+    are None. `waiting_share` is the share (0 to 1) of the workers' time in which the workers have no batch to make.
+    `reads` is the number of read calls and `opens` that of calls of Python's open. `read_bytes` are the bytes of all
+    read calls, `disk_bytes` those read from disks. The last four numbers are totals for `batches` batches. `beside` has
+    the stages that run in parallel with these processes: copying batches to pinned memory on another thread, and copies
+    to the device.
     """
 
     stages: tuple[Stage, ...]

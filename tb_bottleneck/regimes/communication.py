@@ -110,7 +110,7 @@ def _on_the_host(measures: Measures[Recording]) -> bool:
 
 def _slow_link(measures: Measures[Recording]) -> bool:
     """Returns True if the bus bandwidth of large messages is below SLOW_INTERCONNECT_SHARE of the bandwidth of the
-    device's PCIe slot. Returns False if one of them is not known."""
+    device's PCIe slot. Returns False if one of the two bandwidths is not known."""
     reached, given = measures(bus_bandwidth), measures(slot_bandwidth)
     return (
         isinstance(reached, Measure)
@@ -120,7 +120,8 @@ def _slow_link(measures: Measures[Recording]) -> bool:
 
 
 def _after_backward(measures: Measures[Recording]) -> bool:
-    """Returns True if most of the collectives' time is after the backward pass, and compute hides little of it."""
+    """Returns True if most of the collectives' time is in collectives issued after the backward pass, and if other work
+    hides little of the collectives' time."""
     late = measures.value(collectives_after_backward, otherwise=0.0) >= LATE
     return late and measures.value(hidden_collectives, otherwise=1.0) < HIDDEN
 

@@ -1,4 +1,4 @@
-"""gpu_unused: a device is present, and the work ran on the CPU. A conclusion about the whole run, not a share of it.
+"""gpu_unused: a device is present, and the work ran on the CPU. A conclusion about the whole run, not a share of time.
 
 Signal: devices are present, runtime calls were recorded, none of them launched anything, and operators ran.
 Formula: none: it is either true or false.

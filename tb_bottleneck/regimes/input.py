@@ -134,7 +134,7 @@ def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]
 
 def _recurs(measures: Measures[Recording]) -> bool:
     """Returns True if the waits for batches can be expected in later steps. Returns False if there are few fetches (see
-    `_few_fetches`), and fewer than MIN_RECURRING_STEPS of them waited."""
+    `_few_fetches`), and fewer than MIN_RECURRING_STEPS of these fetches waited."""
     waited = measures.value(waiting_fetches, otherwise=0.0)
     return not _few_fetches(measures) or waited >= MIN_RECURRING_STEPS
 
@@ -143,8 +143,8 @@ def _few_fetches(measures: Measures[Recording]) -> bool:
     """Returns True if workers make the batches, and fewer than MIN_FETCHES fetches were recorded, which do not show
     whether the workers keep up.
 
-    Returns False if samples of the workers show that they make batches for at least WORKERS_BEHIND of the time: then
-    they do not keep up.
+    Returns False if samples of the workers show that they make batches for at least WORKERS_BEHIND of the time, because
+    the workers are then known not to keep up.
     """
     iterator = measures(loader_iterator)
     in_workers = isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR

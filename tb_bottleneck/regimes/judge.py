@@ -104,7 +104,7 @@ def _limited(verdict: Verdict[Recording], measures: Measures[Recording]) -> Verd
 
 def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
     """Returns the conclusion: the regime with the most recoverable time (the largest share of the window that a fix can
-    save) or, if no regime has enough of it (WORTH_RECOVERING), the device regime with the most time.
+    save) or, if no regime has enough recoverable time (WORTH_RECOVERING), the device regime with the most time.
 
     A regime that sets the pace (`input`) precedes regimes with more recoverable time. Until batches come earlier, each
     other fix only makes the wait for batches longer.

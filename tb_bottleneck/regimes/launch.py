@@ -4,7 +4,7 @@ Signal: idle device time while the launching thread is in operators, runtime cal
 Formula: that time / the window. Half of it counts as recoverable: the profiler slows the dispatching host 1.6 to 2.1
 times, so up to half of the recorded time is profiler overhead. If the step time without the profiler was recorded, the
 measured overhead o replaces that half: the recoverable share is (share - o) / (1 - o), and it must reach the threshold.
-On a CPU run an unknown part of o is in the operators, from none to all of it: the mean of both extremes is used.
+On a CPU run, an unknown part of o is in the operators, from nothing to all of o: the mean of both extremes is used.
 Threshold: fires at 10 % of the window; on a CPU run without torch.compile at 20 %, except for an optimizer that loops
 over its parameters.
 Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/policy.py); 1.6 to 2.1: measured on torch

@@ -126,7 +126,7 @@ def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float
 
 
 def gain_in_part(gain: float) -> float:
-    """Returns the gain of a fix that saves only the share PARTIAL_EFFECT of the time that it is expected to save.
+    """Returns the gain of a fix that saves only the share PARTIAL_EFFECT of its expected saving.
 
     `gain` is the expected gain, old step time / new step time. The saved share of the step time is 1 - 1 / `gain`.
     """

@@ -177,7 +177,8 @@ class ModifiedGraph:
         )
 
     def with_floor(self, floor: float) -> "ModifiedGraph":
-        """Returns a copy whose window takes at least `floor` ns. If this graph has a larger floor, it is kept."""
+        """Returns a copy whose window takes at least `floor` ns. If this graph has a larger floor, that floor is
+        kept."""
         return replace(self, floor=max(self.floor, floor))
 
     def with_pace(self, pace: float) -> "ModifiedGraph":

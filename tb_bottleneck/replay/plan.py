@@ -127,8 +127,8 @@ def _group(now: Variants, after: Mapping[str, float]) -> list[str]:
 
 
 def _window_of(now: Variants, causes: Iterable[str]) -> float:
-    """Returns the expected window (ns) of `now` with the fixes of all `causes` added; infinity if one of them cannot be
-    simulated."""
+    """Returns the expected window (ns) of `now` with the fixes of all `causes` added; infinity if one of these fixes
+    cannot be simulated."""
     graph: ModifiedGraph | None = now.expected
     for cause in causes:
         graph = SCENARIO_OF[cause].apply(graph, Estimate.EXPECTED) if graph is not None else None

@@ -56,7 +56,8 @@ def rates_of_wider_products(recording: Recording, dtype: str, rate_of: Callable[
     """Returns per operation of the judged device the peak arithmetic rate of its recorded precision, for contractions
     in one of WIDE_TYPES other than `dtype`; 0 for all other operations.
 
-    `rate_of` returns the device's peak rate for a precision, or None if it is not known. The result has the same unit.
+    `rate_of` returns the device's peak rate for a precision, or None if the rate is not known. The result has the unit
+    of `rate_of`.
     For a Winograd convolution, the rate is multiplied by WINOGRAD, because such a convolution does fewer
     multiplications.
     """

@@ -1,5 +1,5 @@
 """The contractions of a window: matrix multiplications, convolutions and attention, with their operations and the part
-of the step to which they belong. Operations are floating-point operations.
+of the step to which each contraction belongs. Operations are floating-point operations.
 
 Each operator that launches kernels counts once. On a CPU run, the innermost operator counts: addmm, but not the linear
 that calls it. An operator that runs in the backward pass with its own sequence number is a forward operator that runs
@@ -88,9 +88,9 @@ def unattributed_ns(recording: Recording) -> int:
 
 
 def _on_device(recording: Recording) -> tuple[Rows, Ints, Ints]:
-    """Returns three arrays with one element per operator that launches kernels in the window: its event row; the total
-    time (ns) of those of its kernels that may be contractions; and the name of the longest of these kernels, as its
-    index in the names + 1."""
+    """Returns three arrays with one element per operator that launches kernels in the window: the operator's event row;
+    the total time (ns) of its kernels that may be contractions; and the name of the longest of these kernels, as the
+    index of the name + 1. For an operator without such kernels, the name is that of its longest kernel."""
     trace, ops, steps = recording.trace, recording.trace.device_ops, recording.steps
     none = np.zeros(0, np.int64)
     if not len(trace.calls):

@@ -148,8 +148,8 @@ def _unknown_share(recording: Recording, table: Contractions, rows: Bools, is_kn
 def _needed(recording: Recording, table: Contractions) -> _Needed:
     """Returns the operations that the model and all contractions of `table` need.
 
-    The operations of gradients count as recorded, but at most as 2 x forward. If they are not known, they count as 2 x
-    forward if there is a backward pass, otherwise as 0.
+    The operations of gradients count as recorded, but at most as 2 x forward. If their number is not known, they count
+    as 2 x forward if there is a backward pass, otherwise as 0.
     """
     forward, gradient = table.part == Part.FORWARD, table.part == Part.GRADIENT
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -95,7 +95,7 @@ def first_torch_for_device(recording: TelemetryRecording) -> Measure | Missing:
 
 def _built_for(recording: TelemetryRecording) -> list[str]:
     """Returns a list with only the newest compute capability for which this build of torch has kernels, such as `9.0`;
-    empty if it is unknown."""
+    empty if the capability is unknown."""
     names = recording.facts.get("torch_architectures")
     matches = [_ARCHITECTURE.match(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
     found = [f"{match[1][:-1]}.{match[1][-1]}" for match in matches if match]

@@ -150,7 +150,7 @@ def slot_lanes(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def pinning(recording: TelemetryRecording) -> Measure | Missing:
-    """The loader's pin_memory, as text: "False" or "not recorded"; missing if it is True."""
+    """The loader's pin_memory, as text: "False" or "not recorded"; missing if pin_memory is True."""
     pins = recording.facts.get("pin_memory")
     if pins is True:
         return Missing("the loader pins its batches")
@@ -164,13 +164,13 @@ def link_traffic(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def _device_generation(recording: TelemetryRecording) -> int | None:
-    """Returns the highest PCIe generation that the device supports, or None if it was not recorded."""
+    """Returns the highest PCIe generation that the device supports, or None if this generation was not recorded."""
     values = recording.windows.readings("pcie_generation_gpu_max", of_device=True)[1]
     return round(float(values.max())) if len(values) else None
 
 
 def _device_lanes(recording: TelemetryRecording) -> int | None:
-    """Returns the number of PCIe lanes of a device with this name, or None if it is not known."""
+    """Returns the number of PCIe lanes of a device with the run's device name, or None if the number is not known."""
     gpu = gpu_named(str(recording.facts.get("device_name", "")))
     return gpu.pcie_lanes if gpu is not None else None
 

@@ -26,7 +26,7 @@ NO_DATA_PARALLEL = Missing("the model is not a DistributedDataParallel, or its f
 NO_SIZES = Missing("message sizes were not recorded; torch 2.3 and newer record them")
 # Smaller messages are limited by the latency of a collective, not by the link (nccl-tests: curves flatten from here).
 LARGE_MESSAGE_BYTES = 4 << 20
-# Devices take turns if one of them does less than a quarter of its work while the other works.
+# Devices take turns if at least this share of the other devices' working time is while this device is idle.
 TURN_SHARE = 0.75
 _POINT_TO_POINT = ("nccl:send", "nccl:recv", "nccl:coalesced")
 DATA_PARALLEL_FORWARD = "DistributedDataParallel.forward"
@@ -131,7 +131,7 @@ def point_to_point_collectives(recording: Recording) -> Measure | Missing:
     """Share of the collectives' time in which one rank sends to one other rank, as between the stages of a pipeline.
 
     The kernels have the same names as those of an all-to-all. The record_function of the operation distinguishes them
-    (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp: "nccl:send 0->1"; batches of them are "nccl:coalesced").
+    (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp: "nccl:send 0->1"; batches of operations are "nccl:coalesced").
     """
     rows = collectives_of(recording)
     length = rows.end - rows.start
@@ -206,7 +206,7 @@ def backend(recording: Recording) -> Measure | Missing:
 
 
 def data_parallel_devices(recording: Recording) -> Measure | Missing:
-    """Number of devices that this process uses with DataParallel; 0 if it does not use DataParallel (count)."""
+    """Number of devices that this process uses with DataParallel; 0 without DataParallel (count)."""
     rows = host_rows(recording, lambda name: name.startswith("DataParallel.forward"), Kind.ANNOTATION, Kind.CPU_OP)
     scatters = host_rows(
         recording, lambda name: name in ("Broadcast", "Scatter", "Gather", "ReduceAddCoalesced"), Kind.CPU_OP

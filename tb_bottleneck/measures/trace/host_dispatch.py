@@ -1,7 +1,7 @@
 """Measures of the host outside the data loader: launches, calls, operators, and pauses in Python.
 
 Host operators are operators that compute on the host although the run has a device (attribution/host_operators.py).
-Some of them make batches; they belong to the regime `input`.
+Some host operators make batches; their time belongs to the regime `input`.
 """
 
 from dataclasses import replace
@@ -129,7 +129,7 @@ MAX_OPERATORS_LISTED, MAX_CALLS_LOCATED = 30, 100
 def frequent_operators(recording: Recording) -> list[tuple[str, int, Place | None]]:
     """Returns the MAX_OPERATORS_LISTED most frequent operators of the window as (name, number of calls, place).
 
-    The place is the one in the user's program with the most of these calls; None if it is not known.
+    The place is where the user's program makes most of these calls; None if the place is not known.
     """
     events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]

@@ -105,7 +105,8 @@ def fp32_products(recording: Recording) -> Measure | Missing:
 
 
 def tf32_available(recording: Recording) -> Measure | Missing:
-    """1 if the device multiplies faster in TF32 than in fp32; 0 if it has no TF32, or TF32 is not faster (count)."""
+    """1 if the device multiplies faster in TF32 than in fp32; 0 if the device has no TF32 or TF32 is not faster
+    (count)."""
     if not has_matrix_units(recording.trace):
         return Missing("it is not known whether the device has faster units for matrix products")
     peaks = peaks_of(recording.trace)

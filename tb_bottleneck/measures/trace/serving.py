@@ -49,7 +49,8 @@ class ServingSteps(Record, frozen=True):
 
     `count` is the number of steps. `share` is their share of the time of all steps, where each step includes the pause
     before it. `step_ns` is the time of a step on the host, and `device_ns` the time in which the device runs the
-    operations of a step; None without device work. `pause_ns` is the pause before a step; None if it is not known.
+    operations of a step; None without device work. `pause_ns` is the pause before a step; None if the pause is not
+    known.
     """
 
     shape: Shape

@@ -152,7 +152,8 @@ def frame_text(recording: Recording, row: int, line: int = 0) -> str:
     """Returns the name of the Python frame at the event row `row`. If `line` is not 0, it replaces the line of the
     function.
 
-    Without `line`, the line of a function that already ran when the recording began is left out, because it is wrong.
+    Without `line`, the recorded line of a function that already ran when the recording began is left out, because this
+    line is wrong.
     """
     name = recording.trace.names[recording.trace.events.name[row]]
     if line:

@@ -64,9 +64,9 @@ class Place:
     """A line of the user's program, a record_function block, or only a module. All texts are untrusted.
 
     `share` is the share (0 to 1) of the cost of all samples. `line` is the first line of the function, or the line that
-    runs if `exact` is True; 0 if it is not known, as for a function that already ran when the recording began. `module`
-    may stand for several modules that differ in numbers (`Linear_*`). `block` is the name of the record_function block.
-    `chain` is the call chain of a typical sample, outermost first.
+    runs if `exact` is True; 0 if the line is not known, as for a function that already ran when the recording began.
+    `module` may stand for several modules that differ in numbers (`Linear_*`). `block` is the name of the
+    record_function block. `chain` is the call chain of a typical sample, outermost first.
     """
 
     share: float

@@ -1,4 +1,4 @@
-"""communication by telemetry: clear for one process; otherwise it is not visible in telemetry.
+"""communication by telemetry: clear for one process; otherwise collectives are not visible in telemetry.
 
 Signal: the number of processes.
 Formula: none.

@@ -134,7 +134,7 @@ def _contention(measures: Measures[TelemetryRecording]) -> tuple[Cause[Telemetry
             core_pressure,
             threads_to_use,
         )
-        # Without timed phases the work is not known, but the part of it that does not run is.
+        # Without timed phases, the work is not known, but the part of the work that does not run is known.
         at_stake = measures.value(own_work, 1.0 - 1.0 / max(queued, 1.0))
         return (Cause("oversubscribed_threads", at_stake, threads, bounded=False),)
     most = measures.value(own_work, 1.0) * (1.0 - 1.0 / max(queued, 1.0))

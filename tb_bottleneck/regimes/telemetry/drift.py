@@ -6,7 +6,7 @@ Threshold: the cause is named if the median step grows by a factor of 1.3 or mor
 the time. The cause counts for the verdict if it costs a tenth of the time or more, as every cause.
 Steps that become longer within each epoch, as with data that is sorted by length, are reported without a cost.
 Source: 1.3 is the change from which on the monitor records again (monitor/capture/change_detector.py). Longer work on
-the device may be intended, as with longer sequences, so it is not known to be recoverable.
+the device may be intended, as with longer sequences, so the time is not known to be recoverable.
 """
 
 from dataclasses import replace

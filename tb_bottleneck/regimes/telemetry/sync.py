@@ -2,7 +2,7 @@
 
 Signal: counted waits, and idle device time inside the phases of a step.
 Formula: none: a wait while the device is busy costs nothing, and only a trace shows the idle time after a wait.
-Threshold: as for traces, for the idle time of waits and launches together: if it is below, waits alone are too.
+Threshold: as for traces, for the idle time of waits and launches together: waits alone cannot take longer than both.
 Source: regimes/sync.py.
 """
 

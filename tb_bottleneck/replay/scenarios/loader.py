@@ -35,8 +35,8 @@ BESIDE_WORKERS = {Estimate.EXPECTED: 1.075, Estimate.LOW: 1.15, Estimate.HIGH: 1
 # On a CPU run, workers share cores and caches with the model. Low: in the demo's pair of runs with 0 and 2 workers on
 # two cores, the model itself takes 1.35 times as long with workers.
 BESIDE_WORKERS_ON_CPU = {Estimate.EXPECTED: 1.175, Estimate.LOW: 1.35, Estimate.HIGH: 1.0}
-# The part of the time of a batch that remains if it is made cheaper. Expected: the mean of nine trainings on one core
-# (0 to 13 %), whose data was prepared or whose code was vectorised (tests/trainings). Low: a choice.
+# The part of the time of making a batch that remains if batches are made cheaper. Expected: the mean of nine trainings
+# on one core (0 to 13 %), whose data was prepared or whose code was vectorised (tests/trainings). Low: a choice.
 REMAINS_OF_BATCH = {Estimate.EXPECTED: 0.05, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}
 MIN_WAITS = 2
 
@@ -149,8 +149,8 @@ def _between_batches(fetches: Spans, step: float) -> float:
 WORKERS = Scenario("loader", with_workers, on_cpu=True)
 MORE = Scenario("more_workers", with_workers, on_cpu=True)
 CHEAPER = Scenario("cheaper_batches", make_cheaper, on_cpu=True)
-"""`MORE`: workers already make the batches. `CHEAPER`: batches cost less, because no core is free for another worker;
-the workers are then simulated as if there were more of them."""
+"""`MORE`: workers already make the batches. `CHEAPER`: batches cost less, because no core is free for another worker.
+If workers make these batches, the scenario is simulated as a larger number of workers."""
 
 
 def with_even_fetches(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
@@ -221,7 +221,7 @@ def apply_loader(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def apply_on_device(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Creates batches on the device, if they are constant or random values.
+    """Creates batches of constant or random values on the device.
 
     Changes: the part of the loading time that creates such values is removed, and so are the copies to the device.
     Assumes: the rest of making batches takes as long as recorded.

@@ -1,4 +1,4 @@
-"""Scenarios of fused optimizers: one kernel for many parameters, which reads and writes each of them once."""
+"""Scenarios of fused optimizers: one kernel for many parameters, which reads and writes each parameter once."""
 
 from collections import Counter
 from math import prod

@@ -95,7 +95,7 @@ def with_aligned_shapes(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGra
     Returns None if no contraction would become faster, for example because no shapes were recorded.
 
     Changes: kernels for unaligned sizes reach the same share of the device's peak as the aligned contractions of their
-    type or, if too few of these ran, as those of other recordings (TYPICAL_REACHED).
+    type or, if too few of these ran, as aligned contractions in other recordings (TYPICAL_REACHED).
     Assumes: padding adds little work, and aligned contractions of these sizes are as efficient as the recorded ones.
     Bounds: a contraction takes at least as long as its memory traffic at the device's bandwidth. In the low estimate,
     half of the possible saving is assumed. In the high estimate, kernels reach the share that the best tenth (by time)

@@ -165,8 +165,8 @@ def with_pinned_copies(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
         return unblocked
     rate *= SLOWER_LINK if estimate is Estimate.LOW else 1.0
     size = ops.bytes[items.op]
-    # ROCm does not distinguish pinned from pageable memory: a copy counts as pageable if it is slower than a pinned
-    # one.
+    # ROCm does not distinguish pinned from pageable memory: all copies to the device may be pageable. Only those that
+    # are slower than a copy from pinned memory change.
     pageable = unblocked.with_work(Work.UPLOAD) & named_copies(graph, "Pageable", "Host ->") & (size >= MIN_BYTES)
     pinned = np.rint(size / rate).astype(np.int64)
     return unblocked.with_items(length=np.where(pageable, np.minimum(items.length, pinned), items.length))
