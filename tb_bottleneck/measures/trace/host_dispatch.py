@@ -81,7 +81,7 @@ def created_share(recording: Recording) -> Measure | Missing:
     such as torch.randn."""
     if not recording.on_device:
         return _CPU_RUN
-    rows = _outermost(recording, makes_batch=True)
+    rows = _innermost(recording, makes_batch=True)
     if not len(rows):
         return _NONE
     events = recording.trace.events
@@ -99,7 +99,7 @@ def operator_names(recording: Recording, makes_batch: bool) -> tuple[list[str], 
     Only operators that make batches are considered if `makes_batch` is True, otherwise only the others. An operator
     that calls another host operator is left out.
     """
-    events, rows = recording.trace.events, _outermost(recording, makes_batch)
+    events, rows = recording.trace.events, _innermost(recording, makes_batch)
     if not len(rows):
         return [], 0
     names, which = np.unique(events.name[rows], return_inverse=True)
@@ -107,7 +107,7 @@ def operator_names(recording: Recording, makes_batch: bool) -> tuple[list[str], 
     return [cut(recording.trace.names[name]) for name in names[longest].tolist()], len(rows)
 
 
-def _outermost(recording: Recording, makes_batch: bool) -> Rows:
+def _innermost(recording: Recording, makes_batch: bool) -> Rows:
     """Returns the event rows of those host operators of the window that do not call another host operator.
     `makes_batch` is as in `operator_names`."""
     events, operators = recording.trace.events, recording.host.host_operators

@@ -35,7 +35,7 @@ def forward_of(recording: Recording, threads: Ints, times: Ints) -> tuple[Ints, 
 MIN_MODULE_SHARE = 0.5
 # No model is nested more deeply, but the rows of a file may be. The cost of modules below this depth counts for the
 # module at this depth.
-_MAX_DEPTH = 100
+MAX_NAMED_DEPTH = 100
 
 _Path = tuple[str, ...]
 
@@ -95,7 +95,7 @@ def _path(recording: Recording, row: int) -> _Path:
         path.append(module_name(trace.names[trace.events.name[row]]))
         at = int(np.searchsorted(modules.rows, row))
         row = int(modules.around[at]) if at < len(modules.rows) and modules.rows[at] == row else -1
-    return tuple(reversed(path))[:_MAX_DEPTH]
+    return tuple(reversed(path))[:MAX_NAMED_DEPTH]
 
 
 def _innermost(paths: Sequence[_Path], costs: Sequence[float], enough: float) -> str:
