@@ -27,7 +27,8 @@ _VERSION = 1
 class CallLines(Record, frozen=True, eq=False):
     """The source lines from which the program calls Python functions.
 
-    `row` and `line` have one element per Python event whose line is known.
+    `row` and `line` have one element per recorded call whose line is known: the event row of the called function, and
+    the line of the caller.
     """
 
     row: Rows

@@ -17,11 +17,13 @@ from tb_bottleneck.trial.turns import END
 
 @dataclass
 class Blocks:
-    """Runs blocks of one program. `program` has the words of its command after the interpreter `python`: a script or -m
-    and a module, then arguments. `measure_s` is the time to measure per block, and `folder` is for files of the blocks.
+    """Runs blocks of one program. A block is one run of the program, unchanged or with one change, that is measured.
 
-    If `in_turns` is True, the blocks of a round are started together. If a program fails then, it runs once more,
-    alone. If it does not fail alone, it cannot run at the same time as others, for example because of memory or a port.
+    `program` has the words of its command after the interpreter `python`: a script or -m and a module, then arguments.
+    `measure_s` is the time to measure per block, and `folder` is for files of the blocks.
+
+    If `in_turns` is True, all blocks that `run` gets in one call are started together. If a program fails then, it runs
+    once more, alone. If it does not fail alone, it cannot run at the same time as others, for example because of memory or a port.
     In this case, `told` is called with the reason, `in_turns` becomes False, and later blocks run one after the other.
     """
 

@@ -160,8 +160,11 @@ def uneven_microbatches(context: JobContext) -> Iterator[Candidate]:
 
 
 def _is_noise(correlation: float | None) -> bool:
-    """Returns True if the correlation of forward and backward times is known and too low to be caused by microbatches
-    of different length."""
+    """Returns True if the times of microbatches differ by chance, and not because the microbatches differ in length.
+
+    `correlation` is that of the forward and the backward times (_passes_correlation). If it is None, the reason is not
+    known, and the result is False.
+    """
     return correlation is not None and correlation < MIN_PASSES_CORRELATION
 
 

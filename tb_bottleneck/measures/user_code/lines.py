@@ -1,5 +1,8 @@
-"""Divides the cost of a function among its lines. The lines of calls are recorded. For time without a call, the
-monitor's samples show the line."""
+"""Divides the cost of a function among its lines.
+
+The monitor adds to a trace the line from which each function is called. For time in which the function calls nothing,
+the monitor's samples show the line that runs.
+"""
 
 from collections import Counter
 from collections.abc import Mapping

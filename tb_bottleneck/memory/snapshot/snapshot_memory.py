@@ -164,12 +164,12 @@ class SnapshotMemory:
         return told if self.peak_row is None else without_replaced(self.calls, told, self.peak_row)
 
     def _update_times(self, opened: Ints) -> Ints:
-        """Returns the times of the optimizer's steps, in ns; empty if none is found. `opened` has the Role of the
-        allocation of each block.
+        """Returns the times of the optimizer's steps, in ns; empty if none is found. `opened` has for each block the
+        Role of the code that allocated it.
 
-        The times come from annotations. Without annotations, they are the times of the first allocation of the
-        optimizer after each backward pass; if the optimizer allocates nothing, of the first allocation of a forward
-        pass."""
+        The times come from annotations. Without annotations, a step is at the first allocation of the optimizer after
+        each backward pass or, if the optimizer allocates nothing, at the first allocation of the forward pass after
+        it."""
         times = [
             it.time_us * NS_PER_US
             for it in self.snapshot.annotations

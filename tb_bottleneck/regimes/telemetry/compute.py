@@ -83,7 +83,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _of_device(measures: Measures[TelemetryRecording], share: float) -> tuple[Cause[TelemetryRecording], ...]:
-    """Returns the causes of a run on a device: throttling, an old build of torch, and products in full precision.
+    """Returns the causes of a run on a device: throttling, an old build of torch, and matrix products in fp32.
     `share` is the regime's share of the window."""
     return (*_throttling(measures), *_old_build(measures), *_full_precision(measures, share))
 
