@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 
 from tb_bottleneck.base.errors import Inaccessible, NotFound, StillGrowing, TooLarge, Unreadable
 from tb_bottleneck.base.units import NS_PER_S
+from tb_bottleneck.sources.compressed_frames import Frames, frames_of
 from tb_bottleneck.sources.file_system import Status
-from tb_bottleneck.sources.frames import Frames, frames_of
 from tb_bottleneck.sources.lenient import FIRST_KEYS
 from tb_bottleneck.sources.paths import filesystem_of
 

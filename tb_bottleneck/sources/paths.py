@@ -8,8 +8,8 @@ import re
 import zlib
 
 from tb_bottleneck.base.errors import NotFound, Unreadable
+from tb_bottleneck.sources.compressed_frames import frames_of
 from tb_bottleneck.sources.file_system import FileSystem, Status, display_name
-from tb_bottleneck.sources.frames import frames_of
 
 _URL = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 
