@@ -23,8 +23,9 @@ class Blocks:
     `measure_s` is the time to measure per block, and `folder` is for files of the blocks.
 
     If `in_turns` is True, all blocks that `run` gets in one call are started together. If a program fails then, it runs
-    once more, alone. If it does not fail alone, it cannot run at the same time as others, for example because of memory or a port.
-    In this case, `told` is called with the reason, `in_turns` becomes False, and later blocks run one after the other.
+    once more, alone. If it does not fail alone, it cannot run at the same time as others, for example because of memory
+    or a port. In this case, `told` is called with the reason, `in_turns` becomes False, and later blocks run one after
+    the other.
     """
 
     program: tuple[str, ...]

@@ -123,8 +123,8 @@ def _note(memory: pb.PeakMemory) -> str:
 class Baseline:
     """The predicted step before the changes, without the profiler overhead on the host.
 
-    `host` has the factors by which the recorded dispatch time is multiplied to remove this overhead. On a CPU they are 1, because the
-    times of the recording are already corrected (attribution/profiler_time/removal.py).
+    `host` has the factors by which the recorded dispatch time is multiplied to remove this overhead. On a CPU they are
+    1, because the times of the recording are already corrected (attribution/profiler_time/removal.py).
     """
 
     step: PredictedStep

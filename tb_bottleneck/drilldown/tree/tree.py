@@ -63,8 +63,8 @@ class Tree:
 
     @property
     def exclusive(self) -> Floats:
-        """For each node the time in ns that the account of the window gives to the node or to a node below it. The times
-        of nodes with the same parent do not overlap."""
+        """For each node the time in ns that the account of the window gives to the node or to a node below it. Nodes
+        with the same parent share no time."""
         return np.asarray(self.regimes.sum(axis=0), np.float64)
 
     def own(self, values: Floats) -> Floats:
