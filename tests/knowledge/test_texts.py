@@ -92,6 +92,7 @@ CAUSES = "".join(path.read_text() for path in sorted((Path(jobs.__file__).parent
 
 OTHERS = {
     "slow_group": "a slow link of which not all ranks were recorded",
+    "small_messages": "drawn in tests/jobs/causes/test_exposed_transfers.py",
     "synced_portions": "simulated in tests/jobs/causes/test_exposed_transfers.py",
 }
 

@@ -1,6 +1,7 @@
 """Transfers that run with no compute in parallel, and that neither a slow rank nor a slow link explains."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,8 +13,8 @@ from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.group_kinds import LAYER_KINDS, OVERLAPPED_KINDS
 from tb_bottleneck.jobs.pairing.pairs import P2P
 from tb_bottleneck.jobs.scenarios import Changed, hidden, unchanged, wires_at_most
-from tb_bottleneck.jobs.summary.rank_summary import Operation
-from tb_bottleneck.trace.table import Floats, Ints
+from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
+from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 Texts = NDArray[np.str_]
 
@@ -23,6 +24,14 @@ Texts = NDArray[np.str_]
 MIN_EXPOSED, MIN_EXPOSED_MESSAGES = 0.10, 0.15
 # If several types of operations are exposed together, types with a smaller share of the step are not changed.
 MIN_PART = 0.01
+# Many small messages: the limits of regimes/communication.py for the trace of one rank.
+SMALL_BYTES, MANY_MESSAGES = 1_000_000, 20
+QUICKEST = 0.9
+"""Quantile of the rates (bytes per time) of small exchanges that a combined exchange reaches. A choice: it is faster,
+because most of the start-up times disappear, too."""
+LEFT_ON_FREE_CORES = 0.8
+"""Own time of the ranks at best / recorded own time, if the threads of the backend leave them the cores. Without it,
+two trainings of two ranks on two cores exceeded the highest estimate by up to a fifth (tests/trainings)."""
 
 
 def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
@@ -106,6 +115,7 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
         hideable = np.isin(np.arange(len(operation)), chosen)
         most, half = (partial(hidden, rows=hideable, share=part) for part in (1.0, 0.5))
         yield Candidate(cause, everyone, most, facts, low=half)
+        yield from _small_messages(context, hideable, facts)
         return
     if cause == "synced_portions":
         # The ranks still wait for one another here, although no exchange forces them to wait.
@@ -117,6 +127,43 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
         yield Candidate(cause, everyone, expected, facts, low=low, high=high)
         return
     yield Candidate(cause, everyone, None, facts, bound=_left_out(unchanged(context), context, chosen).length(context))
+
+
+def _small_messages(context: JobContext, rows: Bools, facts: Mapping[str, float | str]) -> Iterator[Candidate]:
+    """Yields the candidate for many small exchanges in a job on CPUs. `rows` is a mask of the exposed exchanges, and
+    `facts` are their figures for the evidence.
+
+    On devices, small exchanges are hidden like others. On CPUs, each one needs host time of the ranks and of the
+    backend's threads, and little compute can hide them.
+    """
+    summaries, sizes = context.job.summaries, context.job.rows.bytes[rows]
+    per_step, size = len(sizes) / (context.steps * len(summaries)), float(np.median(sizes))
+    if any(one.facts.device for one in summaries) or per_step < MANY_MESSAGES or not 0 < size < SMALL_BYTES:
+        return
+    expected, low, high = (
+        partial(_combined, rows=rows, part=part, transfer=transfer, left=left)
+        for part, transfer, left in ((1.0, 1.0, 1.0), (0.5, 1.0, 1.0), (1.0, 0.0, LEFT_ON_FREE_CORES))
+    )
+    shown = {**facts, "messages": per_step, "message_bytes": size}
+    yield Candidate("small_messages", np.arange(len(summaries)), expected, shown, low=low, high=high)
+
+
+def _combined(changed: Changed, context: JobContext, rows: Bools, part: float, transfer: float, left: float) -> Changed:
+    """Returns the job in which the exchanges of the mask `rows` that follow one another are combined into one.
+
+    The combined exchange moves the bytes as fast as the quickest tenth of the exchanges, in `transfer` times this time
+    (0 for no time), and the host does nothing between the exchanges. `part` (0 to 1) is the part of this saving that is
+    reached. All own time of the ranks is multiplied by `left`.
+    """
+    sizes, points, step = context.job.rows.bytes[rows], context.graph.points, context.own.step
+    quick = sizes / np.quantile(sizes / np.maximum(changed.wire[rows], 1.0), QUICKEST)
+    own, wire = left * changed.own, changed.wire.copy()
+    wire[rows] += part * np.minimum(transfer * quick - wire[rows], 0.0)
+    exchange = rows[points.row]
+    follows = exchange & np.append(False, exchange[:-1])
+    follows &= (np.diff(points.rank, prepend=-1) == 0) & (np.diff(step, prepend=-1) == 0)
+    own[follows, Own.HOST] *= 1 - part
+    return replace(changed, own=own, wire=wire)
 
 
 def _left_out(changed: Changed, context: JobContext, rows: Ints) -> Changed:

@@ -40,7 +40,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 SEVERITIES = ((0.2, "critical"), (0.1, "warning"), (0.0, "info"))
 """Smallest cost share of a cause for each severity, as for the findings of one rank."""
 
-TAKES_CORES = ("exposed_collectives", "synced_portions")
+TAKES_CORES = ("exposed_collectives", "small_messages", "synced_portions")
 """Causes whose fix frees cores in a job on CPUs: threads of the backend exchange the data, and the calls of collectives
 are host work of the ranks. The replay does not simulate this effect. In an example with two ranks on two cores and 122
 all-reduces per step, the fix made the job 5.6 times as fast; the simulated gain was 1.1."""
