@@ -16,6 +16,7 @@ from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
 from tb_bottleneck.measures.compile_log import Call, Compiled, compile_log, original_function
+from tb_bottleneck.measures.telemetry.interruptions import interruption_of_long_steps
 from tb_bottleneck.measures.user_code.places import MAX_PLACES, Place
 from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 from tb_bottleneck.telemetry.windows import WARMUP_STEPS
@@ -138,23 +139,32 @@ def _parts_of_rows(recording: TelemetryRecording, begun: Times) -> dict[Part, Fl
     profiled = np.nan_to_num(steps.column("profiled").high) > 0
     take(Part.RECORDING, np.where(profiled, beyond, 0.0))
     take(Part.WARM_UP, np.where(number < number[0] + WARMUP_STEPS, beyond, 0.0))
-    irregular = np.zeros(len(left))
-    by_number = dict(zip(recording.excess.number.tolist(), recording.excess.ns.tolist(), strict=True))
-    for row in np.flatnonzero(np.isin(number.astype(np.int64), recording.excess.number)).tolist():
-        irregular[row] = by_number[int(number[row])]
-    take(Part.PAUSE, np.minimum(irregular, np.maximum(left - usual * count, 0.0)))
+    owner = interruption_of_long_steps(recording)
+    pauses = np.minimum(_excess_of(recording, number.astype(np.int64)), np.maximum(left - usual * count, 0.0))
+    take(Part(owner.text) if isinstance(owner, Measure) else Part.PAUSE, pauses)
     found[Part.TRAINING] = left
     return found
 
 
+def _excess_of(recording: TelemetryRecording, number: Times) -> Floats:
+    """Returns for each row of steps the time in ns by which its long step exceeds the usual step; 0 if none is long.
+    `number` has the mean step number of each row."""
+    excess = recording.excess
+    ns = dict(zip(excess.number.tolist(), excess.ns.tolist(), strict=True))
+    return np.array([ns.get(each, 0.0) for each in number.tolist()], np.float64)
+
+
 def _usual_step(recording: TelemetryRecording) -> float:
-    """Returns the median time of a judged step without interruptions, in ns; 0 if no step was judged."""
+    """Returns the median time of a judged step without interruptions and pauses, in ns; 0 if no step was judged."""
     windows = recording.windows
-    _, _, wall = windows.highest("wall")
+    number, _, wall = windows.highest("wall")
     if not len(wall):
         return 0.0
-    apart = sum((np.nan_to_num(windows.highest(name)[2]) for name in INTERRUPTIONS), np.zeros(len(wall)))
-    return float(percentile(np.maximum(wall - apart, 0.0), 50, windows.counts_of_steps))
+    count = windows.counts_of_steps
+    apart = sum(
+        (np.nan_to_num(windows.highest(name)[2]) for name in INTERRUPTIONS), _excess_of(recording, number) / count
+    )
+    return float(percentile(np.maximum(wall - apart, 0.0), 50, count))
 
 
 def _compiled(recording: TelemetryRecording) -> Spans:

@@ -29,6 +29,18 @@ def test_an_interruption_that_was_timed_is_its_own_part(part):
     assert account.share(Part.TRAINING) == pytest.approx(2000 / 2800, abs=1e-3)
 
 
+@pytest.mark.parametrize(("every", "part"), [(2, Part.CHECKPOINT), (5, Part.CHECKPOINT), (2, Part.PAUSE)])
+def test_pauses_of_regular_long_steps_are_no_training(every, part):
+    """Every second step took 50 ms more for its checkpoint, of which torch.save took 5: 2 % were pauses."""
+    long = NUMBERS % every == every - 1
+    saved = np.where(long if part is Part.CHECKPOINT else NUMBERS < 0, 5.0, 0.0)
+    phases = {name: np.full(STEPS, 3.0) for name in ("forward", "backward", "optimizer")}
+    account = run_time(recording_of(packet(STEP + 50.0 * long, checkpoint=saved, **phases)))
+    pauses = 50.0 / every / (10.0 + 50.0 / every)
+    assert account.share(part) == pytest.approx(pauses, abs=0.04)
+    assert account.share(Part.TRAINING) == pytest.approx(1 - pauses, abs=0.04)
+
+
 def test_the_parts_sum_to_the_wall_time_in_each_bin():
     more = np.where(NUMBERS % 7 == 3, 25.0, 0.0)
     written = packet(STEP * np.random.default_rng(1).uniform(0.5, 2, STEPS) + more, checkpoint=more)
