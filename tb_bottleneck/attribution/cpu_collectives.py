@@ -57,8 +57,8 @@ def host_collective_time(trace: Trace, time: Spans) -> Spans:
 def waits_for_collectives(trace: Trace, pauses: Spans) -> Spans:
     """Returns the time of collectives on the host in those `pauses` of the training thread in which one of them ends.
 
-    The thread goes on when the collective has ended, so it waited for it. A pause in which none ends is not a wait: the
-    thread prepares its next operator while a collective runs.
+    In such a pause, the thread waits for the collective. A pause in which no collective ends is not a wait: the thread
+    prepares its next operator while a collective runs.
     """
     ends = np.sort(trace.events.end[host_collectives(trace)])
     waits = np.searchsorted(ends, pauses.ends, side="right") > np.searchsorted(ends, pauses.starts)

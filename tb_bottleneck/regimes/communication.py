@@ -19,6 +19,8 @@ from tb_bottleneck.measures.gradient_exchanges import exchange_limit, exchanged_
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.collectives import (
+    MANY_COLLECTIVES,
+    SMALL_BYTES,
     all_to_all_collectives,
     backend,
     buckets,
@@ -38,7 +40,6 @@ from tb_bottleneck.measures.trace.collectives import (
 from tb_bottleneck.regimes.rule import Cause, Judgement, Rule, idle_judgement
 
 FIRES_AT = 0.10
-SMALL_BYTES, MANY_COLLECTIVES = 1_000_000, 20
 HIDDEN, LATE = 0.20, 0.50
 # A kind of collective that takes this share of the collectives' time is the one to fix.
 MAIN_COLLECTIVE_SHARE = 0.5

@@ -14,6 +14,7 @@ from tb_bottleneck.jobs.group_kinds import LAYER_KINDS, OVERLAPPED_KINDS
 from tb_bottleneck.jobs.pairing.pairs import P2P
 from tb_bottleneck.jobs.scenarios import Changed, hidden, unchanged, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
+from tb_bottleneck.measures.trace.collectives import MANY_COLLECTIVES, SMALL_BYTES
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 Texts = NDArray[np.str_]
@@ -24,14 +25,13 @@ Texts = NDArray[np.str_]
 MIN_EXPOSED, MIN_EXPOSED_MESSAGES = 0.10, 0.15
 # If several types of operations are exposed together, types with a smaller share of the step are not changed.
 MIN_PART = 0.01
-# Many small messages: the limits of regimes/communication.py for the trace of one rank.
-SMALL_BYTES, MANY_MESSAGES = 1_000_000, 20
 QUICKEST = 0.9
 """Quantile of the rates (bytes per time) of small exchanges that a combined exchange reaches. A choice: it is faster,
 because most of the start-up times disappear, too."""
 LEFT_ON_FREE_CORES = 0.8
-"""Own time of the ranks at best / recorded own time, if the threads of the backend leave them the cores. Without it,
-two trainings of two ranks on two cores exceeded the highest estimate by up to a fifth (tests/trainings)."""
+"""Own time of the ranks at best / recorded own time, if the threads of the backend leave them the cores. Without this
+factor, the measured gains of two trainings of two ranks on two cores exceeded the highest estimate by 1 to 23 %
+(tests/trainings: ddp)."""
 
 
 def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
@@ -41,7 +41,7 @@ def exposed_transfers(context: JobContext) -> Iterator[Candidate]:
     stages. Transfers of gradients and parameters can run in parallel with the work that follows, or be left out if a
     later exchange repeats them. The other transfers cannot run in parallel, because the next work needs their results.
     Their gain is the bound for a job without these transfers. Only the fix for messages in a job with unrecorded ranks
-    is simulated.
+    is simulated. In a job on CPUs, many small exchanges have a second candidate, which combines them.
     """
     rows = context.job.rows
     if not len(rows):
@@ -138,7 +138,7 @@ def _small_messages(context: JobContext, rows: Bools, facts: Mapping[str, float 
     """
     summaries, sizes = context.job.summaries, context.job.rows.bytes[rows]
     per_step, size = len(sizes) / (context.steps * len(summaries)), float(np.median(sizes))
-    if any(one.facts.device for one in summaries) or per_step < MANY_MESSAGES or not 0 < size < SMALL_BYTES:
+    if any(one.facts.device for one in summaries) or per_step < MANY_COLLECTIVES or not 0 < size < SMALL_BYTES:
         return
     expected, low, high = (
         partial(_combined, rows=rows, part=part, transfer=transfer, left=left)

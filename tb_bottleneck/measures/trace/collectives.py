@@ -28,6 +28,9 @@ NO_SIZES = Missing("message sizes were not recorded; torch 2.3 and newer record 
 LARGE_MESSAGE_BYTES = 4 << 20
 # Devices take turns if at least this share of the other devices' working time is while this device is idle.
 TURN_SHARE = 0.75
+# With at least MANY_COLLECTIVES collectives per step and messages below SMALL_BYTES, start-up takes much of the time.
+# DistributedDataParallel's own first bucket has 1 MB (torch/nn/parallel/distributed.py). The number is a choice.
+SMALL_BYTES, MANY_COLLECTIVES = 1_000_000, 20
 _POINT_TO_POINT = ("nccl:send", "nccl:recv", "nccl:coalesced")
 DATA_PARALLEL_FORWARD = "DistributedDataParallel.forward"
 _BACKWARD = "autograd::engine::evaluate_function"
