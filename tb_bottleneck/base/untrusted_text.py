@@ -1,17 +1,11 @@
-"""Makes text that others wrote safe to show in a terminal or in Markdown, which get such text only in this form.
+"""Makes text that others wrote safe to show in a terminal, which gets such text only in this form.
 
 Names in traces, file names, notes and error messages are untrusted. A terminal interprets control characters; a
-bidirectional override changes what a reader sees; Markdown renders markup, links and mentions. JSON and HTML have
-escapes of their own (`json_form.as_json`, Preact), so they keep every character.
+bidirectional override changes what a reader sees. JSON and HTML have escapes of their own (`json_form.as_json`,
+Preact), so they keep every character.
 """
 
 import json
-import re
-
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~!&]")
-# What GitHub and others turn into links or notifications even if it is escaped: @name, #12, URLs, www.
-_LIVE = re.compile(r"@(?=\w)|#(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-\d)", re.IGNORECASE)
-_BREAK = "\u200b"  # zero-width space
 
 
 def one_line(text: object, longest: int | None = None) -> str:
@@ -38,8 +32,3 @@ def quoted(text: object, longest: int) -> str:
     while len(escaped := json.dumps(shown, ensure_ascii=False)) > longest + 2:
         shown = f"{shown[:-2]}…"
     return escaped
-
-
-def markdown(text: object) -> str:
-    """Returns `text` as Markdown that shows the text literally, without markup, links or mentions."""
-    return _MARKUP.sub(r"\\\g<0>", _LIVE.sub(lambda match: match[0] + _BREAK, one_line(text)))

@@ -1,6 +1,7 @@
 """`tb-bottleneck list`: one row for each training, by default the most severe first."""
 
 import argparse
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,8 @@ EXAMPLES = """\
 examples:
   tb-bottleneck list runs/                    the most severe first, of these the most recoverable time
   tb-bottleneck list runs/ --sort gain        the most recoverable time first
-  tb-bottleneck list runs/ --csv > runs.csv   with full names, times in nanoseconds, shares from 0 to 1
-  tb-bottleneck list runs/ --markdown --columns name,verdict,gain,rate,memory
+  tb-bottleneck list runs/ --columns name,verdict,gain,rate,memory
+  tb-bottleneck list runs/ --json             all columns, with full names, times in ns, shares from 0 to 1
 
 exit status: 0; 1 if a recording is unreadable; 2 for wrong usage or if no recording is found
 """
@@ -56,11 +57,9 @@ def add(commands: "Subparsers") -> None:
         type=_columns,
         default=(),
         metavar="NAME,...",
-        help=f"columns to print: {', '.join(COLUMN_NAMES)} (default: those that fit; all in CSV)",
+        help=f"columns to print: {', '.join(COLUMN_NAMES)} (default: those that fit)",
     )
-    formats = parser.add_mutually_exclusive_group()
-    formats.add_argument("--csv", action="store_true", help="print comma-separated values")
-    formats.add_argument("--markdown", action="store_true", help="print a Markdown table")
+    parser.add_argument("--json", action="store_true", help="print one JSON object with all columns")
     parser.set_defaults(run=_list, write=False)
 
 
@@ -81,9 +80,8 @@ def _list(options: argparse.Namespace) -> int:
     problems = analysis.problems + recordings.unreadable(analysis.reports)
     recordings.print_problems(problems)
     rows = analysis.rows(options.sort, _states(analysis, options.paths))
-    if options.csv or options.markdown:
-        write = table.table_csv if options.csv else table.table_markdown
-        print(write(rows, options.columns), end="")
+    if options.json:
+        print(json.dumps(table.table_values(rows)))
     else:
         print(table.table_text(rows, stdout_layout(), options.columns), end="")
     return min(len(problems), 1)

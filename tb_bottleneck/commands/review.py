@@ -28,7 +28,7 @@ examples:
   tb-bottleneck review runs comment resnet/slow "the loader reads from NFS"
   tb-bottleneck review runs own resnet/slow Ben
   tb-bottleneck review runs baseline resnet/slow --group resnet
-  tb-bottleneck review runs --csv > ledger.csv            the ledger of fixes and trials
+  tb-bottleneck review runs --json                        the ledger of fixes and trials
 
 RUN is the name of a run under LOGDIR, as the tab shows it, or RUN/FILE for one recording of it. Without --cause, a note
 is about the run as a whole and all of its findings. Notes are only added, never changed: the latest one decides. They
@@ -57,7 +57,7 @@ def add(commands: "Subparsers") -> None:
         EXAMPLES,
     )
     review.add_argument("logdir", metavar="LOGDIR", help="the --logdir (or --logdir_spec) of TensorBoard")
-    review.add_argument("--csv", action="store_true", help="print the ledger as comma-separated values")
+    review.add_argument("--json", action="store_true", help="print the ledger as one JSON object")
     review.set_defaults(run=_show)
     actions = review.add_subparsers(
         title="actions", metavar="ACTION", help="the note to add; without it, nothing is written"
@@ -167,11 +167,12 @@ def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[Recording
 
 
 def _show(options: argparse.Namespace) -> int:
+    from tb_bottleneck.report.rendering.json_form import as_json
     from tb_bottleneck.review.ledger import fixes_of, ledger
     from tb_bottleneck.review.notes import by_name, reviews_of
     from tb_bottleneck.review.store import read_all
     from tb_bottleneck.review.subjects import roots_of
-    from tb_bottleneck.review.terminal import ledger_csv, render
+    from tb_bottleneck.review.terminal import render
     from tb_bottleneck.sources.logdir import scan_all
 
     roots = roots_of(options.logdir)
@@ -183,13 +184,11 @@ def _show(options: argparse.Namespace) -> int:
     reports = dict(member for members in trainings for member in members)
     named = by_name(listing.recordings)
     rows = ledger(fixes_of(merged.notes), lambda name: reports.get(named[name]) if name in named else None)
-    if options.csv and not rows.rows:
-        raise NotFound(
-            f"the ledger of {options.logdir} is empty: measure a change with `tb-bottleneck try`, or state a fix with "
-            "`tb-bottleneck review LOGDIR fixed`"
-        )
+    if options.json:
+        print(as_json(rows))
+        return 0
     reviews = reviews_of(merged.notes, listing.recordings, comments=None)
-    print(ledger_csv(rows) if options.csv else render(trainings, reviews, rows), end="")
+    print(render(trainings, reviews, rows), end="")
     return 0
 
 

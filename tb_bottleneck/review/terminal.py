@@ -1,4 +1,4 @@
-"""Formats the review of a logdir for a terminal, and its ledger as CSV. Names of files are untrusted. The texts of
+"""Formats the review of a logdir for a terminal. Names of files are untrusted. The texts of
 notes contain no control characters, because they were cleaned when they were read."""
 
 import re
@@ -9,7 +9,6 @@ from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.advice_texts import cause_titles
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text
-from tb_bottleneck.report.rendering.table import csv_text
 from tb_bottleneck.review.ledger import ENOUGH
 from tb_bottleneck.review.notes import clean, names_of, state_of, together
 from tb_bottleneck.schema import review_pb2 as pb
@@ -130,24 +129,6 @@ def _accuracy(each: pb.LedgerCause) -> str:
     found = f"{each.inside} of {each.measured} inside the predicted interval, error {share_text(each.median_error)}"
     few = "" if each.measured >= ENOUGH else f"; {ENOUGH} measurements are needed to expect the same of the next one"
     return f"Predictions for {cause_titles().get(each.cause, each.cause)}: {found} in the median{few}"
-
-
-def ledger_csv(ledger: pb.Ledger) -> str:
-    """Returns the ledger as CSV, one line per row. Gains are factors (step time before / after), and empty where they
-    are not known."""
-    return csv_text([_values(row) for row in ledger.rows])
-
-
-def _values(row: pb.LedgerRow) -> dict[str, object]:
-    """Returns the values of a row by name of the column."""
-    values: dict[str, object] = {"result": row.result, "causes": " ".join(each or "all" for each in row.causes)}
-    values |= {"change": row.change, "run": row.run, "fixed_in": row.fixed_in, "by": row.by}
-    for field in ("expected", "measured"):
-        gain: pb.Gain = getattr(row, field)
-        known = row.HasField(field)
-        for name in ("speedup", "low", "high"):
-            values[f"{field}_{name}"] = getattr(gain, name) if known else ""
-    return values | {"because": row.because}
 
 
 def _result(row: pb.LedgerRow) -> str:

@@ -1,8 +1,6 @@
 """Trials of real programs, and of programs that cannot be tried."""
 
-import csv
 import hashlib
-import io
 import json
 import os
 import subprocess
@@ -80,10 +78,10 @@ def test_workers_for_a_slow_data_set_are_measured(
     assert {path.name for path in tmp_path.iterdir()} == {"train.py", "log.txt", "runs", "fix.diff"}
     assert main(["review", "runs"]) == 0
     assert "measured" in capsys.readouterr().out
-    assert main(["review", "runs", "--csv"]) == 0
-    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert main(["review", "runs", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert (row["change"], row["because"]) == ("workers=2", "No finding suggested this change.")
-    assert float(row["measured_speedup"]) == pytest.approx(changed["gain"], rel=1e-3)
+    assert row["measured"]["speedup"] == pytest.approx(changed["gain"], rel=1e-3)
     assert main(["try", "workers=2", "--resume", "--seconds", "1", "--", "python", "train.py"]) == 2
     assert "no unfinished trial" in capsys.readouterr().err
 

@@ -1,12 +1,9 @@
-"""Formats a list of trainings, one row for each: for a terminal, as CSV, and as Markdown."""
+"""Formats a list of trainings, one row for each, for a terminal and as JSON."""
 
-import csv
-import io
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tb_bottleneck.base.untrusted_text import markdown, one_line
+from tb_bottleneck.base.untrusted_text import one_line
 from tb_bottleneck.report.rendering.layout import Layout, cut, shortened
 from tb_bottleneck.report.rendering.table_columns import COLUMNS
 from tb_bottleneck.report.rendering.table_rows import Row
@@ -28,8 +25,8 @@ _LEAST_START = 12
 space. The tab has the same limit."""
 _INDENT = "    "
 _MAX_DEVICE = 22  # characters: "NVIDIA H100 80GB HBM3" fits
-# Cells that a spreadsheet would take for a formula (OWASP, CSV injection).
-_FORMULA = re.compile(r"\s*[=+\-@]")
+SCHEMA = 1
+"""The version of the JSON form of a list."""
 
 
 def table_text(rows: Sequence[Row], layout: Layout, chosen: Sequence[str] = ()) -> str:
@@ -40,34 +37,14 @@ def table_text(rows: Sequence[Row], layout: Layout, chosen: Sequence[str] = ()) 
     return "\n".join(line.rstrip() for line in _table_lines(rows, layout, chosen)) + "\n"
 
 
-def table_csv(rows: Iterable[Row], chosen: Sequence[str] = ()) -> str:
-    """Returns the table as CSV with full names, with the columns `chosen`, by default all; times in ns, shares from 0
-    to 1."""
-    lines = [
-        {header: value for key in chosen or COLUMNS for header, value in COLUMNS[key].values(row).items()}
+def table_values(rows: Iterable[Row]) -> dict[str, object]:
+    """Returns what `list --json` prints: the values of all columns of each training, with full names, times in ns and
+    shares from 0 to 1. A value that is not known is absent."""
+    trainings = [
+        {key: value for column in COLUMNS.values() for key, value in column.values(row).items() if value is not None}
         for row in rows
     ]
-    return csv_text(lines)
-
-
-def csv_text(lines: Sequence[Mapping[str, object]]) -> str:
-    """Returns rows with the same headers as CSV text. Cells that a spreadsheet would run as formulas are changed to
-    plain text."""
-    output = io.StringIO()
-    writer = csv.writer(output, lineterminator="\n")
-    writer.writerow(lines[0] if lines else ())
-    for line in lines:
-        writer.writerow([_safe_cell(value) for value in line.values()])
-    return output.getvalue()
-
-
-def table_markdown(rows: Iterable[Row], chosen: Sequence[str] = ()) -> str:
-    """Returns the table as Markdown, with the columns `chosen`, by default WIDE_COLUMNS. Special characters in names
-    are escaped."""
-    keys = chosen or WIDE_COLUMNS
-    lines = [_headers(keys), ["---:" if COLUMNS[key].figure else "---" for key in keys]]
-    lines += [[markdown(cell) for cell in _cells(row, keys)] for row in rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return {"schema": SCHEMA, "trainings": trainings}
 
 
 def _headers(keys: Iterable[str]) -> list[str]:
@@ -76,11 +53,6 @@ def _headers(keys: Iterable[str]) -> list[str]:
 
 def _cells(row: Row, keys: Iterable[str]) -> list[str]:
     return [one_line(COLUMNS[key].text(row)) for key in keys]
-
-
-def _safe_cell(value: object) -> object:
-    text = one_line(value) if isinstance(value, str) else ""
-    return value if not isinstance(value, str) else f"'{text}" if _FORMULA.match(text) else text
 
 
 def _table_lines(rows: Sequence[Row], layout: Layout, chosen: Sequence[str]) -> Iterator[str]:

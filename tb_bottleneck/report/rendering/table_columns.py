@@ -10,14 +10,13 @@ from tb_bottleneck.report.rendering.table_rows import Row
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table. A cell without a known value is empty in both forms.
-
-    `text` returns the cell for people, `values` the values for CSV by header. Cells are right-aligned if `figure` is
-    True."""
+    """One column of the table. `text` returns the cell for people, which is empty if the value is not known. `values`
+    returns the fields of the JSON form; None stands for a value that is not known. Cells are right-aligned if `figure`
+    is True."""
 
     title: str
     text: Callable[[Row], str]
-    values: Callable[[Row], Mapping[str, object]]  # by the header of the CSV
+    values: Callable[[Row], Mapping[str, object]]
     figure: bool = False
 
 
@@ -41,14 +40,14 @@ def _gain_text(row: Row) -> str:
 
 def _gain_values(row: Row) -> dict[str, object]:
     gain = row.speedup
-    values = (gain.expected, gain.low, gain.high, gain.basis) if gain is not None else ("",) * 4
+    values = (gain.expected, gain.low, gain.high, gain.basis) if gain is not None else (None,) * 4
     return dict(zip(("gain", "gain_low", "gain_high", "gain_basis"), values, strict=True))
 
 
 def _memory_values(row: Row) -> dict[str, object]:
     memory = row.memory
-    headroom = memory.headroom_bytes if memory is not None and memory.HasField("headroom_bytes") else ""
-    return {"peak_bytes": memory.peak_bytes if memory is not None else "", "headroom_bytes": headroom}
+    headroom = memory.headroom_bytes if memory is not None and memory.HasField("headroom_bytes") else None
+    return {"peak_bytes": memory.peak_bytes if memory is not None else None, "headroom_bytes": headroom}
 
 
 def _memory_text(row: Row) -> str:
@@ -63,10 +62,6 @@ def _count_text(value: float | None) -> str:
     return count_text(value) if value is not None else ""
 
 
-def _given(value: object) -> object:
-    return "" if value is None else value
-
-
 COLUMNS: dict[str, Column] = {
     "name": Column("Training", lambda row: row.name, lambda row: {"run": row.report.run, "source": row.report.source}),
     "evidence": Column(
@@ -75,40 +70,43 @@ COLUMNS: dict[str, Column] = {
     "severity": Column(
         "Severity",
         lambda row: row.severity,
-        lambda row: {"severity": row.severity, "confidence": row.verdict.confidence if row.verdict is not None else ""},
+        lambda row: {
+            "severity": row.severity,
+            "confidence": row.verdict.confidence if row.verdict is not None else None,
+        },
     ),
     "verdict": Column(
-        "Verdict", _verdict_text, lambda row: {"verdict": row.verdict.title if row.verdict is not None else ""}
+        "Verdict", _verdict_text, lambda row: {"verdict": row.verdict.title if row.verdict is not None else None}
     ),
     "share": Column(
         "Share",
         lambda row: share_text(row.verdict.share) if row.verdict is not None and row.alert is None else "",
-        lambda row: {"share": row.verdict.share if row.verdict is not None else ""},
+        lambda row: {"share": row.verdict.share if row.verdict is not None else None},
         figure=True,
     ),
     "lost": Column(
         "Lost",
         lambda row: share_text(row.digest.lost_share) if row.digest.lost_share is not None else "",
-        lambda row: {"lost_share": _given(row.digest.lost_share)},
+        lambda row: {"lost_share": row.digest.lost_share},
         figure=True,
     ),
     "gain": Column("Gain left", _gain_text, _gain_values, figure=True),
     "step": Column(
         "Step",
         lambda row: duration_text(row.digest.step_ns) if row.digest.step_ns is not None else "",
-        lambda row: {"step_ns": _given(row.digest.step_ns)},
+        lambda row: {"step_ns": row.digest.step_ns},
         figure=True,
     ),
     "rate": Column(
         "Samples/s",
         lambda row: _count_text(row.samples_per_second),
-        lambda row: {"samples_per_second": _given(row.samples_per_second)},
+        lambda row: {"samples_per_second": row.samples_per_second},
         figure=True,
     ),
     "batch": Column(
         "Batch",
         lambda row: _count_text(row.samples_per_step),
-        lambda row: {"samples_per_step": _given(row.samples_per_step)},
+        lambda row: {"samples_per_step": row.samples_per_step},
         figure=True,
     ),
     "memory": Column("Memory", _memory_text, _memory_values, figure=True),
