@@ -9,7 +9,6 @@ from typing import Any
 
 from tb_bottleneck.base.errors import NoCluster, NotFound, Unreadable, Unusable
 from tb_bottleneck.commands import (
-    calibrate,
     capture,
     compare,
     diagnose,
@@ -19,8 +18,6 @@ from tb_bottleneck.commands import (
     mcp,
     review,
     run,
-    schema,
-    skill,
     tables,
     tree,
     try_change,
@@ -41,13 +38,16 @@ _COMMANDS = (
     run,
     watch,
     capture,
-    calibrate,
     try_change,
     doctor,
     mcp,
-    skill,
-    schema,
 )
+REPLACED = {
+    "calibrate": "`tb-bottleneck doctor` measures the peak rates of this machine's device and stores them",
+    "schema": "the JSON Schemas are files of the package: tb_bottleneck/schema/json",
+    "skill": "the pages for coding agents are files of the package: tb_bottleneck/docs/skill",
+}
+"""What replaces the commands of version 1.0.0 that no longer exist."""
 INTERRUPTED = 130
 """Exit status that a shell reports for a program that SIGINT ended."""
 
@@ -58,6 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     the exit status and the exceptions are those of the program."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     command: list[str] = []
+    if arguments[:1] and arguments[0] in REPLACED:
+        print(f"tb-bottleneck: there is no command {arguments[0]} any more: {REPLACED[arguments[0]]}", file=sys.stderr)
+        return 2
     if arguments[:1] == ["try"]:  # what follows -- is the command of a program, with options of its own
         arguments, command = try_change.command_of(arguments)
     options = argument_parser().parse_args(arguments)

@@ -16,8 +16,7 @@ ALLOWED = {
     "schema": set(),
     "knowledge": set(),
     "monitor": {"schema"},
-    "tools": {"schema", "monitor"},
-    "trial": {"schema", "monitor", "tools", "telemetry", "diagnosis", "review", "knowledge"},
+    "trial": {"schema", "monitor", "telemetry", "diagnosis", "review", "knowledge"},
     "native": set(),
     "sources": {"schema", "native"},
     "trace": {"sources", "knowledge"},
@@ -144,7 +143,6 @@ ALLOWED = {
         "live",
         "trial",
         "monitor",
-        "tools",
     },
     "__main__": {"commands"},
     "__init__": {"diagnosis", "comparison", "monitor", "report"},
@@ -152,7 +150,7 @@ ALLOWED = {
 }
 # Heavy or optional packages, and the only layers that may import them.
 THIRD_PARTY = {
-    "torch": {"monitor", "tools", "trial", "doctor"},
+    "torch": {"monitor", "trial", "doctor"},
     "pynvml": {"monitor"},
     "psutil": {"monitor", "live"},
     "amdsmi": {"monitor"},

@@ -9,7 +9,7 @@ import pytest
 from helpers.draw import drawn
 
 import tb_bottleneck.diagnosis.trace
-from tb_bottleneck.__main__ import main
+from tb_bottleneck.__main__ import REPLACED, main
 
 TRACE = drawn("step aaaabbbbcccc\nloader ##..##..##..\ngpu ..ab..ab..ab", 1000)
 
@@ -168,3 +168,12 @@ def test_ctrl_c_is_no_defect(monkeypatch, capsys):
     monkeypatch.setattr("tb_bottleneck.commands.diagnose._diagnose", interrupted)
     assert main(["diagnose", "x"]) == 130
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("command", REPLACED)
+def test_a_command_of_1_0_0_that_went_names_what_replaces_it(command, capsys):
+    assert main([command, "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith(f"tb-bottleneck: there is no command {command} any more: ")
+    assert err.count("\n") == 1

@@ -40,7 +40,7 @@ def test_the_named_commands_exist():
     text = "\n".join(path.read_text(encoding="utf-8") for path in DOCS)
     named = set(re.findall(r"^    tb-bottleneck ([a-z][a-z-]+)|`tb-bottleneck ([a-z][a-z-]+)", text, re.MULTILINE))
     commands = {command for pair in named for command in pair if command}
-    assert {"diagnose", "compare", "what-if", "run", "capture", "calibrate", "try"} <= commands
+    assert {"diagnose", "compare", "what-if", "run", "capture", "doctor", "try"} <= commands
     for command in sorted(commands):
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])

@@ -1,1 +1,1 @@
-"""What coding agents use: a server for the Model Context Protocol, and a skill."""
+"""What coding agents use: a server for the Model Context Protocol."""

@@ -1,6 +1,6 @@
 """Stores the results of calibrations in the user's cache directory. Later runs and predictions use them.
 
-A calibration measures the peak rates of a device (`tb-bottleneck calibrate`). A result is identified by the name of the
+A calibration measures the peak rates of a device (`tb-bottleneck doctor`). A result is identified by the name of the
 device, and by the driver or library that runs the device.
 """
 

@@ -24,7 +24,9 @@ results:
   not present        this machine does not have it, such as a GPU
   cannot tell        it was not measured, or the noise is larger than the figure
 
-Run it while nothing else uses the machine. Nothing is kept: all files are in a temporary folder.
+Run it while nothing else uses the machine, once per device and version of the driver. Only the measured peak rates of
+the device are kept, in the directory TB_BOTTLENECK_CACHE or else in your cache directory; a monitor that starts
+afterwards records them. CUDA_VISIBLE_DEVICES=1 examines another GPU, -1 the CPU.
 
 exit status: 0; 1 if something does not work; 2 if torch is missing: TensorBoard is checked even then
 """
@@ -41,7 +43,7 @@ def add(commands: "Subparsers") -> None:
         "Trains a small model under the monitor, on the GPU if there is one, and compares each signal with a second "
         "source: step times with another clock, waits for data and copies with known ones, device time with the "
         "kernels of the trace, counters of the driver with torch. It also records a trace, measures the overhead of "
-        "the monitor, and starts TensorBoard.",
+        "the monitor and the peak rates of the device, and starts TensorBoard.",
         EXAMPLES,
     )
     doctor.add_argument("--json", action="store_true", help="print one JSON object")

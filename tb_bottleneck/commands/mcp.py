@@ -17,6 +17,9 @@ examples:
 All tools only read, and only what is under LOGDIR: recordings have the ids of the tab. Needs the SDK of the protocol:
 pip install "tb_bottleneck[mcp]".
 
+Pages that tell an agent how to record, diagnose and confirm are in the package: tb_bottleneck/docs/skill. Copy the
+folder to the skills of your agent, for example to .claude/skills/tb-bottleneck.
+
 exit status: 0 when the client ends; 2 if there is no such folder, or the SDK is not installed
 """
 

@@ -92,7 +92,7 @@ def _check_module(arguments: list[str]) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tb_bottleneck.monitor.monitor import Monitor
-    from tb_bottleneck.tools.programs import run_module, run_script
+    from tb_bottleneck.trial.programs import run_module, run_script
 
     monitor = Monitor(options.logdir, captures=options.captures, module_depth=options.modules)
     with monitor:

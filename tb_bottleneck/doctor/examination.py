@@ -1,7 +1,8 @@
-"""Runs all checks: the training under the monitor, the overhead, and TensorBoard. The training, the overhead and
-TensorBoard each run in a process with a deadline."""
+"""Runs all checks: the training under the monitor, the overhead, the peak rates of the device, and TensorBoard. Each
+runs in a process with a deadline."""
 
 import contextlib
+import json
 import platform
 import shutil
 import tempfile
@@ -11,7 +12,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from tb_bottleneck.base import calibrations
 from tb_bottleneck.base.errors import Unusable
+from tb_bottleneck.base.persistence import CACHE_VARIABLE
+from tb_bottleneck.base.units import bytes_text, duration_text
 from tb_bottleneck.doctor import checks, training
 from tb_bottleneck.doctor.evidence import Evidence, read_evidence, read_measured, recordings_in
 from tb_bottleneck.doctor.processes import TOO_LATE, run_child
@@ -21,8 +25,8 @@ from tb_bottleneck.sources.scan.results import native_scan
 from tb_bottleneck.version import __version__
 
 SECONDS = 120.0
-TRAINING_SHARE, OVERHEAD_SHARE, SERVER_SHARE = 0.5, 0.3, 0.2
-"""Parts of the time limit. On two CPU cores, they take about 8, 17 and 3 s."""
+TRAINING_SHARE, OVERHEAD_SHARE, RATES_SHARE, SERVER_SHARE = 0.4, 0.3, 0.1, 0.2
+"""Parts of the time limit. On two CPU cores, they take about 8, 17, 3 and 3 s."""
 SCRIPT = Path(training.__file__)
 BY_STEP = {
     checks.STEP_TIMES: ("wall", "ends"),
@@ -34,10 +38,21 @@ NO_TORCH, NO_GPU = "needs torch, which is not installed for this Python", "torch
 GPU_CHECKS = ("Device time", "Copies", "Allocator", "GPU counters", "GPU link", "Memory snapshot")
 TORCH_CHECKS = (
     *("Training", "Step times", "Waits for data", "CPU time", *GPU_CHECKS),
-    *("Capture", "Profiler defects", "Overhead"),
+    *("Capture", "Profiler defects", "Overhead", "Peak rates"),
 )
 SLOW = "if this machine is slow or busy: tb-bottleneck doctor --seconds 600"
 TORCH_FAILS = "install torch again; `python -X faulthandler -c 'import torch; torch.ones(9).sum()'` shows where it ends"
+_RATES = {
+    "bf16_flops": "bf16",
+    "fp16_flops": "fp16",
+    "tf32_flops": "TF32",
+    "fp32_flops": "fp32",
+    "copy_bytes_per_s": "memory (read + write)",
+    "h2d_pinned_bytes_per_s": "pinned to device",
+    "h2d_pageable_bytes_per_s": "pageable to device",
+    "d2h_pinned_bytes_per_s": "device to pinned",
+    "launch_ns": "launch of an operator",
+}
 _PACKAGES = ("tensorboard", "numpy", "protobuf")
 
 Progress = Callable[[str], object]
@@ -60,6 +75,8 @@ def examine(seconds: float = SECONDS, progress: Progress = lambda _text: None, s
             rows = _rows("Training", training_rows(evidence, why))
             progress("measuring the monitor's overhead")
             rows += _rows("Overhead", overhead_rows(folder, script, OVERHEAD_SHARE * seconds))
+            progress("measuring the peak rates of the device")
+            rows += _rows("Peak rates", rate_rows(folder, RATES_SHARE * seconds))
         progress("starting TensorBoard")
         rows += _rows("TensorBoard", tensorboard_rows(folder, SERVER_SHARE * seconds))
     return Examination(tuple(rows), versions(evidence.measured), has_torch, time.monotonic() - began)
@@ -141,6 +158,36 @@ def overhead_rows(folder: Path, script: Path, seconds: float) -> Iterator[Row]:
     else:
         result, fix = (UNKNOWN, SLOW) if TOO_LATE in why else (FAILS, TORCH_FAILS)
         yield Row("Overhead", result, f"the training process {why}", fix)
+
+
+def rate_rows(folder: Path, seconds: float) -> Iterator[Row]:
+    """Yields the row about the peak rates of the device. They are measured within `seconds` and stored. Monitors that
+    start afterwards record them; reports then compare kernels with them instead of the data sheet."""
+    file = folder / "calibration.json"
+    why = run_child(["-m", "tb_bottleneck.doctor.calibration", file.name], folder, seconds)
+    if why or not file.exists():
+        result, fix = (UNKNOWN, SLOW) if TOO_LATE in why else (FAILS, TORCH_FAILS)
+        yield Row("Peak rates", result, f"the measurement {why}", fix)
+        return
+    measured = json.loads(file.read_text())
+    figures = measured["figures"]
+    text = ", ".join(f"{title} {_rate_text(name, figures[name])}" for name, title in _RATES.items() if name in figures)
+    text = "; ".join([text, *(f"{_RATES[name]} not measured: {why}" for name, why in measured["left_out"].items())])
+    try:
+        stored = calibrations.save(measured["device"], measured["driver"], figures) is not None
+    except OSError as error:
+        yield Row("Peak rates", LIMITED, f"{text}; not stored: {error.strerror}", "make the cache directory writable")
+        return
+    if stored:
+        yield Row("Peak rates", WORKS, f"{text}; stored, later runs use them")
+    else:
+        yield Row("Peak rates", LIMITED, f"{text}; not stored, because {CACHE_VARIABLE} switches the cache off")
+
+
+def _rate_text(name: str, value: float) -> str:
+    if name.endswith("_flops"):
+        return f"{value / 1e12:.3g} TFLOP/s"
+    return duration_text(value) if name.endswith("_ns") else f"{bytes_text(value)}/s"
 
 
 def tensorboard_rows(folder: Path, seconds: float) -> Iterator[Row]:

@@ -30,13 +30,13 @@ _NO_CPU_PEAKS = (
     "The work ran on the CPU, and its peaks are not in the recording. Measure them once on that machine; recordings of "
     "the monitor contain them from then on."
 )
-_CALIBRATE_CPU = "tb-bottleneck calibrate --device cpu"
+_CALIBRATE_CPU = "CUDA_VISIBLE_DEVICES=-1 tb-bottleneck doctor"
 _ON_VECTOR_UNITS = Precision("vector", "fp32")
 _NO_PEAKS = (
     "The peaks of this device are not known. Measure them once, then record again with the monitor or as_metadata()."
 )
 _NO_WORK = "No operator in the window has work that is counted: products, attention, pointwise operators, reductions."
-_CALIBRATE = "tb-bottleneck calibrate"
+_CALIBRATE = "tb-bottleneck doctor"
 _RECORD_SHAPES = "with profile(record_shapes=True, ...) as prof:"
 
 

@@ -21,9 +21,9 @@ from typing import Any
 
 from tb_bottleneck.monitor import accelerator
 from tb_bottleneck.monitor.monitor import Monitor
-from tb_bottleneck.tools.programs import run_module, run_script
 from tb_bottleneck.trial import changes, overrides
 from tb_bottleneck.trial.program_facts import Losses, peak_bytes, uncopied_modules
+from tb_bottleneck.trial.programs import run_module, run_script
 from tb_bottleneck.trial.turns import DONE, END, LOADED, Turns, possible_turns
 
 SEED = 0

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import main
+from tb_bottleneck.base import calibrations
+from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.doctor import examination
 from tb_bottleneck.doctor.examination import GPU_CHECKS, TORCH_CHECKS, examine
 from tb_bottleneck.doctor.results import ABSENT, FAILS, LIMITED, UNKNOWN, WORKS, Examination, Row, as_json, as_text
@@ -42,12 +44,32 @@ def test_the_signals_agree_on_this_machine(done) -> None:
     answer = json.loads(done[0].stdout)
     rows = {row["check"]: row for row in answer["checks"]}
     good = ("Training", "Step times", "Waits for data", "CPU time", "Device time (CPU)", "Capture", "Profiler defects")
+    good += ("Peak rates",)
     assert {check: rows[check]["measured"] for check in good if rows[check]["result"] not in (WORKS, LIMITED)} == {}
     assert {rows[check]["result"] for check in GPU_CHECKS if check != "Device time"} == {ABSENT}
     assert "2 of 2 recordings listed" in rows["TensorBoard server"]["measured"]
     assert "two blocks without the monitor differ by" in rows["Overhead"]["measured"]
     assert done[0].returncode == answer["status"] == int(any(row["result"] == FAILS for row in answer["checks"]))
     assert done[0].stderr == ""
+
+
+def test_the_peak_rates_are_stored_for_later_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = {"device": "NVIDIA H200", "driver": "570.86.15", "figures": {"bf16_flops": 7.9e14, "launch_ns": 4100.0}}
+    measured["left_out"] = {"tf32_flops": "this device has no TF32"}
+    (tmp_path / "calibration.json").write_text(json.dumps(measured))
+    monkeypatch.setattr(examination, "run_child", lambda *_: "")
+    (row,) = examination.rate_rows(tmp_path, 5.0)
+    assert row.measured == (
+        "bf16 790 TFLOP/s, launch of an operator 4.10 µs; TF32 not measured: this device has no TF32; "
+        "stored, later runs use them"
+    )
+    assert calibrations.load("NVIDIA H200", "570.86.15") == measured["figures"]
+    monkeypatch.setenv(CACHE_VARIABLE, "off")
+    (row,) = examination.rate_rows(tmp_path, 5.0)
+    assert (row.result, row.measured[-22:]) == (LIMITED, "switches the cache off")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "calibration.json"))
+    (row,) = examination.rate_rows(tmp_path, 5.0)
+    assert (row.result, "not stored" in row.measured) == (LIMITED, True)
 
 
 def test_the_json_has_no_names_and_no_paths(done) -> None:

@@ -76,7 +76,7 @@ ON_CPU = "\n".join(PRODUCTS.splitlines()[:3])
 def test_a_run_on_the_cpu_without_a_calibration_says_how_to_measure_it(roofline):
     chart = roofline(ON_CPU)
     assert chart.problem.startswith("The work ran on the CPU")
-    assert chart.fix == "tb-bottleneck calibrate --device cpu"
+    assert chart.fix == "CUDA_VISIBLE_DEVICES=-1 tb-bottleneck doctor"
 
 
 def test_a_run_on_the_cpu_is_compared_with_its_calibration(roofline):

@@ -187,7 +187,6 @@ FILE_MODULES = {
     "monitor": "the training's side: it writes",
     "live": "heartbeats in run directories, which are local",
     "sources/flight_recorder.py": "the same, of torch's Flight Recorder",
-    "agents/skill.py": "the package's own pages, and the folder that they are copied to",
     "trial": "programs of the user that are run",
     "doctor": "its own temporary folder",
     "base/machine_id.py": "the id of the machine's start",

@@ -96,7 +96,7 @@ def device_of(trace: Trace) -> DeviceModel | None:
 
 def calibrated_device(name: str) -> DeviceModel | None:
     """Returns the device with the name `name`, as torch reports it, with the rates that the user measured with
-    `tb-bottleneck calibrate`; None if it was not calibrated."""
+    `tb-bottleneck doctor`; None if it was not calibrated."""
     measured = calibrated_gpus().get(name)
     gpu = gpu_named(name)
     peaks = None if measured is None else measured_peaks(gpu, DATA_SHEET, measured)
@@ -159,7 +159,7 @@ def unknown_device_reason(trace: Trace) -> str:
         )
     return (
         f"The device {sanitize(facts.name)!r} is not listed, so its kernels cannot be scaled. "
-        "`tb-bottleneck calibrate` measures it; with torch 2.7 and later, the monitor records its clocks."
+        "`tb-bottleneck doctor` measures it; with torch 2.7 and later, the monitor records its clocks."
     )
 
 

@@ -46,7 +46,7 @@ def nvidia_driver() -> str:
 
 
 def calibration() -> dict[str, float] | None:
-    """Returns the results of `tb-bottleneck calibrate` for the device that this process uses: a GPU if CUDA or ROCm is
+    """Returns the results of `tb-bottleneck doctor` for the device that this process uses: a GPU if CUDA or ROCm is
     initialised, otherwise the CPU. None if there are no results, or torch is not imported."""
     torch: Any = sys.modules.get("torch")
     if torch is None:

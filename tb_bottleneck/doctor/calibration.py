@@ -2,11 +2,16 @@
 
 Each figure is the best of several rounds after a warm-up, because disturbances can only lower a peak rate. The device
 should be idle otherwise: another training run would lower the figures.
+
+`python -m tb_bottleneck.doctor.calibration FILE` measures in a process of its own, and writes the Calibration as JSON.
 """
 
+import json
+import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tb_bottleneck.base.errors import NotFound
@@ -21,8 +26,6 @@ LAUNCHES = 500
 GPU_COPY_BYTES, CPU_COPY_BYTES, LINK_BYTES = 1 << 30, 1 << 28, 1 << 28
 GPU_SIDE, CPU_SIDE = 8192, 2048
 _PART_OF_FREE = 4  # buffers may use a quarter of the free memory
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass
@@ -85,11 +88,10 @@ class BenchmarkDevice:
         return max((self._clock() - began) / 1e9, 1e-9)
 
 
-def calibrate(device: str | None = None, progress: Progress = lambda name, done, of: None) -> Calibration:
+def calibrate(device: str | None = None) -> Calibration:
     """Measures `device`, as torch names it; by default the current GPU, or the CPU without a GPU.
 
-    `progress` is called with the next figure's name, the number of finished figures, and their total. Raises NotFound
-    if torch or the device is missing.
+    Raises NotFound if torch or the device is missing.
     """
     torch = _torch()
     try:
@@ -97,9 +99,7 @@ def calibrate(device: str | None = None, progress: Progress = lambda name, done,
     except RuntimeError as error:
         raise NotFound(f"torch has no device {device!r}; use a name such as cuda, cuda:1 or cpu") from error
     if target.type == "cpu":
-        return _measure(
-            BenchmarkDevice(torch, target, lambda: None, SECONDS_EACH), device_facts.of_cpu(torch), ON_CPU, progress
-        )
+        return _measure(BenchmarkDevice(torch, target, lambda: None, SECONDS_EACH), device_facts.of_cpu(torch), ON_CPU)
     if target.type != "cuda" or not torch.cuda.is_available() or (target.index or 0) >= torch.cuda.device_count():
         raise NotFound(f"torch has no device {device!r} that can be measured here; it sees {_visible_devices(torch)}")
     if target.index is None:
@@ -107,7 +107,7 @@ def calibrate(device: str | None = None, progress: Progress = lambda name, done,
     with torch.cuda.device(target):
         torch.zeros(1, device=target)  # initialises it
         benchmark = BenchmarkDevice(torch, target, torch.cuda.synchronize, SECONDS_EACH)
-        return _measure(benchmark, device_facts.of_gpu(torch, target.index), ON_GPU, progress)
+        return _measure(benchmark, device_facts.of_gpu(torch, target.index), ON_GPU)
 
 
 Figure = Callable[[BenchmarkDevice], float]
@@ -117,17 +117,13 @@ class _NotAvailable(Exception):
     """Raised if a figure cannot be measured on this device; str() is the reason."""
 
 
-def _measure(
-    benchmark: BenchmarkDevice, device: tuple[str, str], figures: Mapping[str, Figure], progress: Progress
-) -> Calibration:
+def _measure(benchmark: BenchmarkDevice, device: tuple[str, str], figures: Mapping[str, Figure]) -> Calibration:
     measured = Calibration(*device)
-    for done, (name, figure) in enumerate(figures.items()):
-        progress(name, done, len(figures))
+    for name, figure in figures.items():
         try:
             measured.figures[name] = figure(benchmark)
         except (_NotAvailable, RuntimeError) as error:  # torch raises RuntimeError for unsupported types and sizes
             measured.left_out[name] = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
-    progress("", len(figures), len(figures))
     return measured
 
 
@@ -220,3 +216,7 @@ ON_GPU: dict[str, Figure] = {
     "d2h_pinned_bytes_per_s": _link(pinned=True, to_device=False),
     "launch_ns": _launch,
 }
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps(asdict(calibrate())))

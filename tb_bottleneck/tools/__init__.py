@@ -1,1 +1,0 @@
-"""Stand-alone measurements that need torch: device calibration and the DataLoader sweep."""
