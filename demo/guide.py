@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from demo.index import read_index
-from demo.pairs import PAIRS, VARIANTS, Pair
+from demo.pairs import PAIRS, Pair
 
 TAB = "#tb_bottleneck"
 OVERVIEW = f"{TAB}&p.tb_bottleneck.all=all"
@@ -22,17 +22,6 @@ def index_lines(logdir: Path, url: str) -> Iterator[str]:
     for pair in sorted(pairs, key=lambda pair: pair.shows.startswith(_HEALTHY)):
         yield f"  {pair.name}: {pair.shows}{_gain(pair, recorded[pair.name])}"
         yield f"    {url}{TAB}&p.tb_bottleneck.run={_key(pair, recorded[pair.name])}"
-
-
-def tour_address(logdir: Path, url: str) -> str:
-    """Returns the address of the tab's tour through the first problem with both recordings; "" without one."""
-    recorded = read_index(logdir)["pairs"]
-    for pair in PAIRS.values():
-        if VARIANTS.keys() <= recorded.get(pair.name, {}).keys():
-            keys = [f"{pair.name}/{variant}/{recorded[pair.name][variant]['trace']}" for variant in VARIANTS]
-            both = quote(",".join(quote(key, safe="") for key in keys), safe="")
-            return f"{url}{TAB}&p.tb_bottleneck.run={quote(keys[0])}&p.tb_bottleneck.tour={both}"
-    return ""
 
 
 def _gain(pair: Pair, entry: dict[str, Any]) -> str:

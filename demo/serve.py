@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from demo.guide import BY_PROBLEM, OVERVIEW, TAB, index_lines, tour_address
+from demo.guide import BY_PROBLEM, OVERVIEW, TAB, index_lines
 from demo.index import read_index
 from demo.pairs import PAIRS, RECORDED
 from demo.simulated import simulated_lines
@@ -38,7 +38,6 @@ def main(arguments: Sequence[str]) -> int:
         print(*index_lines(options.logdir, url), sep="\n", end="\n\n")
         print("Recordings of GPUs that a simulator wrote, for those who have no GPU at hand:")
         print(*simulated_lines(options.logdir, f"{url}{TAB}"), sep="\n", end="\n\n")
-        print(f"Start with a tour of six steps: {tour_address(options.logdir, url)}")
         print(f"One row for each problem: {url}{BY_PROBLEM}")
     print(f"All recordings: {url}{OVERVIEW} (press Ctrl-C to quit)", flush=True)
     wait_for_the_end()

@@ -18,7 +18,6 @@ from tb_bottleneck.commands import (
     mcp,
     review,
     run,
-    tables,
     tree,
     try_change,
     watch,
@@ -30,7 +29,6 @@ _COMMANDS = (
     diagnose,
     list_runs,
     tree,
-    tables,
     compare,
     what_if,
     export,
@@ -45,6 +43,7 @@ _COMMANDS = (
 REPLACED = {
     "calibrate": "`tb-bottleneck doctor` measures the peak rates of this machine's device and stores them",
     "schema": "the JSON Schemas are files of the package: tb_bottleneck/schema/json",
+    "tables": "`tb-bottleneck tree RUN --by operator` (or kernel, communication; waits: `--by line --sort wait`)",
     "skill": "the pages for coding agents are files of the package: tb_bottleneck/docs/skill",
 }
 """What replaces the commands of version 1.0.0 that no longer exist."""

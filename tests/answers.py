@@ -1,9 +1,8 @@
-"""Answers questions about public traces: `python tests/answers.py TRACES [--stock PYTHON] [--write]`.
+"""Answers questions about public traces: `python tests/answers.py TRACES [--write]`.
 
 The command line and the tab's server are asked which module, line, operator, kernel or message has the most device
-time; the same is counted in the JSON, without the package (tests/helpers/raw_trace.py). With --stock, a Python that has
-torch-tb-profiler reads one trace too, and its tables are compared. The page goes to stdout, and with --write to
-tests/ANSWERS.md.
+time; the same is counted in the JSON, without the package (tests/helpers/raw_trace.py). The page goes to
+stdout, and with --write to tests/ANSWERS.md.
 """
 
 import argparse
@@ -21,11 +20,10 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from helpers import raw_trace  # noqa: E402
 from helpers.pages import progress, publish  # noqa: E402
-from helpers.stock_profiler import stock_section  # noqa: E402
 
 from tb_bottleneck.drilldown.inspected_trace import TraceCache  # noqa: E402
 from tb_bottleneck.plugin.workers.dispatch import answer  # noqa: E402
-from tb_bottleneck.plugin.workers.questions import TablesQuestion, TraceFile, TreeQuestion  # noqa: E402
+from tb_bottleneck.plugin.workers.questions import TraceFile, TreeQuestion  # noqa: E402
 
 QUESTIONS = {
     "module": ("h100_bert_small", "h100_owlv2", "h100_qwen05b", "h100_tiny_transformer_a", "a100_moe_big_item_trap",
@@ -52,16 +50,15 @@ def main() -> None:
     """Writes the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("traces", type=Path)
-    parser.add_argument("--stock", help="a Python with torch-tb-profiler")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    publish(_page(options.traces, options.stock), HERE / "ANSWERS.md", options.write)
+    publish(_page(options.traces), HERE / "ANSWERS.md", options.write)
 
 
-def _page(traces: Path, stock: str | None) -> Iterator[str]:
+def _page(traces: Path) -> Iterator[str]:
     yield "# Answers about public traces"
     yield ""
-    yield "Written by `python tests/answers.py TRACES --stock PYTHON --write`."
+    yield "Written by `python tests/answers.py TRACES --write`."
     yield "Figures as they come; nothing is left out."
     yield ""
     yield "Which name has the most device time in the judged window: asked from the command line and"
@@ -82,22 +79,14 @@ def _page(traces: Path, stock: str | None) -> Iterator[str]:
             yield f"| {name} | {NOUNS.get(kind, kind)} | {figures} | {'yes' if equal else '**no**'} |"
     yield ""
     yield f"Equal: {right} of {count}."
-    if stock:
-        yield from stock_section(traces / "kineto_resnet50_nw0_v19_a.json.gz", stock)
 
 
 def answers(path: Path, kind: str) -> tuple[Answer, Answer, Answer]:
     """Returns the answers of the command line, of the tab, and from the JSON."""
-    by = kind if kind in ("module", "line") else "operator"
+    by = "communication" if kind == "message" else kind
     tree = asked("tree", str(path), "--by", by, "--json")
     begin, end = tree["begin_ns"], tree["begin_ns"] + tree["window_ns"]
-    if kind in ("module", "line"):
-        ours, shown = _longest(tree["tree"], kind), _longest(_nested(in_tab(path, by)["tree"]), kind)
-    else:
-        ours, shown = (
-            _from_tables(asked("tables", str(path), "--json"), kind),
-            _from_tables(in_tab(path, "")["tables"], kind),
-        )
+    ours, shown = _longest(tree["tree"], by), _longest(_nested(in_tab(path, by)["tree"]), by)
     key: Callable[[raw_trace.Work], str | None] = getattr(raw_trace, f"by_{kind}")
     counted = Answer(*raw_trace.longest(raw_trace.RawTrace(path).work(begin, end), key))
     if kind == "line":  # the line of a function that already ran is not that of the function
@@ -112,10 +101,10 @@ def asked(*arguments: str) -> Any:
 
 
 def in_tab(path: Path, by: str) -> Any:
-    """Returns what the tab gets: the tree by module or line, or the tables."""
+    """Returns the tree that the tab gets."""
     status = path.stat()
     trace = TraceFile("a", str(path), status.st_mtime_ns, status.st_size)
-    return json.loads(answer(TreeQuestion(trace, by) if by else TablesQuestion(trace), TraceCache()))
+    return json.loads(answer(TreeQuestion(trace, by), TraceCache()))
 
 
 def _nested(tree: dict[str, Any]) -> dict[str, Any]:
@@ -155,19 +144,6 @@ def _own_times(node: dict[str, Any], kind: str) -> Iterator[tuple[str, float]]:
 def _below(node: dict[str, Any], kind: str) -> float:
     own = node["device_ns"] if node["kind"] == kind else sum(_below(child, kind) for child in node["children"])
     return float(own)
-
-
-def _from_tables(tables: dict[str, Any], kind: str) -> Answer:
-    if kind == "operator":
-        row = max(tables["operators"], key=lambda each: each["device_ns"])
-        return Answer(row["name"], row["device_ns"])
-    if kind == "kernel":
-        row = max(tables["kernels"], key=lambda each: each["total_ns"])
-        return Answer(row["name"], row["total_ns"])
-    time: Counter[str] = Counter()
-    for row in tables["communications"]:
-        time[f"{row['bytes']:.0f}"] += row["total_ns"]
-    return Answer(*time.most_common(1)[0])
 
 
 def _function(frame: str) -> str:

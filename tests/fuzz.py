@@ -1,7 +1,7 @@
 """Fuzzes with damaged recordings: `python tests/fuzz.py --seconds 600`, or `--entry compare` and the like.
 
 Files are cut, spliced and bit-flipped; keys are doubled, numbers mangled, events swapped. For any file content, the
-result must be a report, tables and a timeline: only our own errors are raised, no rule breaks, and no file takes long.
+result must be a report, trees and a timeline: only our own errors are raised, no rule breaks, and no file takes long.
 Inputs with new behaviour (by health and lost parts) are damaged further, as AFL does. A failing file is reduced to the
 smallest part that still fails, and saved under --keep; it belongs in tests/traces, with the defect as its name.
 """
@@ -26,9 +26,11 @@ from fuzz_entries import ENTRIES, behaviour_of, impossible  # noqa: E402
 from tb_bottleneck.base.errors import BottleneckError  # noqa: E402
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace  # noqa: E402
-from tb_bottleneck.drilldown.tables import tables_of  # noqa: E402
 from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of  # noqa: E402
 from tb_bottleneck.drilldown.trace_slice import slice_of  # noqa: E402
+from tb_bottleneck.drilldown.tree.message import tree_message  # noqa: E402
+from tb_bottleneck.drilldown.tree.paths import BY  # noqa: E402
+from tb_bottleneck.drilldown.tree.selection import Selection  # noqa: E402
 from tb_bottleneck.replay.scenario_texts import word  # noqa: E402
 from tb_bottleneck.report.rendering.json_form import as_json  # noqa: E402
 from tb_bottleneck.trace.trace import Trace, load  # noqa: E402
@@ -264,10 +266,11 @@ class Fuzzer:
 
 
 def drill_down(trace: Trace) -> None:
-    """Requests what the tab shows besides the report: tables, timeline, a slice."""
+    """Requests what the tab shows besides the report: timeline, trees, a slice."""
     case = InspectedTrace(trace)
     whole = time_range_of(case, None, None, PIXELS)
-    for answer in (tables_of(case), timeline_of(case, whole)):
+    trees = (tree_message(case, Selection(by)) for by in BY) if case.recording is not None else ()
+    for answer in (timeline_of(case, whole), *trees):
         as_json(answer)
         if wrong := impossible(answer):
             raise AssertionError(wrong[0])

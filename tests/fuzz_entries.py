@@ -193,9 +193,6 @@ def _drill_down(folder: Path, data: bytes) -> Behaviour:
         *(questions.TreeQuestion(trace, by, merged) for by in BY for merged in (False, True)),
         questions.TreeQuestion(trace, BY[0], first_step=2, last_step=2),
         *(questions.TreeQuestion(*pair[:1], BY[2], other=pair[1]) for pair in ((trace, sound), (sound, trace))),
-        *(questions.DetailsQuestion(trace, operator=name) for name in ("aten::linear", "aten::mm")),
-        questions.FindQuestion(trace, "a"),
-        *(questions.DependenciesQuestion(trace, begin, "device 0") for begin in (0.0, 3e6, 1e7)),
     ]
     cache = TraceCache()
     states = [_answered(question, cache) for question in asked]

@@ -1,4 +1,4 @@
-"""The tools that look into recordings: the tree, tables, comparisons, predictions."""
+"""The tools that look into recordings: the tree, comparisons, predictions."""
 
 import asyncio
 import json
@@ -13,31 +13,18 @@ from tb_bottleneck.base.units import NS_PER_MS
 from tb_bottleneck.plugin.http.comparison_routes import MAX_SERIES_RUNS, compared_recording
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.plugin.workers.questions import (
+    TREES,
     CompareQuestion,
-    DetailsQuestion,
     RecordingQuestion,
     SeriesQuestion,
-    TablesQuestion,
     TraceFile,
     TreeQuestion,
     WhatIfQuestion,
 )
 
 PAGE = 40
-"""Number of rows on one page of a tree or a table."""
+"""Number of rows on one page of a tree."""
 
-BY = ("module", "line", "operator", "range")
-TABLES = {
-    "operators": "operators",
-    "kernels": "kernels",
-    "waits": "syncs",
-    "copies": "copies",
-    "communications": "communications",
-    "critical-path": "critical_path",
-}
-"""Maps the names that the command `tables` uses to the fields of the message Tables."""
-
-_PLACES = ("begin_ns", "end_ns")  # of the longest call on the timeline, which only the tab shows
 CHANGES = ("device", "workers", "batch", "precision", "link")
 
 
@@ -86,24 +73,6 @@ def _rows_of(nodes: Mapping[str, Any], before: Mapping[str, Any] | None, text: s
     return rows
 
 
-async def tables(session: Session, arguments: Arguments, tell: Tell) -> str:
-    """Returns the rows of one table as JSON, or all calls of one operator or kernel, grouped."""
-    file = await _trace(session, arguments["id"])
-    offset = int(arguments.get("offset", 0))
-    names = {name: arguments[name] for name in ("operator", "kernel") if name in arguments}
-    if len(names) > 1:
-        raise NotFound("name an operator or a kernel, not both")
-    if names:
-        details = (await _ask(session, DetailsQuestion(file, **names), tell))["details"]
-        return answer({"id": file.id, **names}, parts_of(details), offset, PAGE)
-    found = (await _ask(session, TablesQuestion(file), tell))["tables"]
-    of = str(arguments.get("of", "operators"))
-    facts = {"id": file.id, "of": of, "window_ns": found["window_ns"], "steps": found["steps"]}
-    left_out = found.get(f"{TABLES[of]}_left_out")
-    rows = [{name: value for name, value in row.items() if name not in _PLACES} for row in found[TABLES[of]]]
-    return answer(facts | {"left_out": left_out}, rows, offset, PAGE)
-
-
 async def compare(session: Session, arguments: Arguments, tell: Tell) -> str:
     """Returns the comparison of two recordings as JSON; for more than two recordings, a series."""
     ids = arguments["ids"]
@@ -146,14 +115,7 @@ TOOLS = (
         "tree",
         "Where the time of a step goes in a trace. find: only rows with this text. against: id of another trace.",
         tree,
-        {**ID, "by": {"type": "string", "enum": list(BY)}, "find": _TEXT, "against": _TEXT, **OFFSET},
-        ("id",),
-    ),
-    Tool(
-        "tables",
-        "Tables of a trace, totals of the window. operator or kernel: all calls of this one, grouped.",
-        tables,
-        {**ID, "of": {"type": "string", "enum": list(TABLES)}, "operator": _TEXT, "kernel": _TEXT, **OFFSET},
+        {**ID, "by": {"type": "string", "enum": list(TREES)}, "find": _TEXT, "against": _TEXT, **OFFSET},
         ("id",),
     ),
     Tool(

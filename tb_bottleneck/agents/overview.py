@@ -141,7 +141,7 @@ async def review(session: Session, arguments: Arguments, tell: Tell) -> str:
     rows = [
         {"cause": cause, "title": title, **_state(stated, cause)} for cause, title in [("", ""), *_findings(training)]
     ]
-    facts = {"id": id_of(training.recordings[0]), "baseline": stated.baseline}
+    facts = {"id": id_of(training.recordings[0])}
     return answer(facts, rows, int(arguments.get("offset", 0)))
 
 

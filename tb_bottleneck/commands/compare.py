@@ -17,7 +17,7 @@ EXAMPLES = """\
 examples:
   tb-bottleneck compare runs/v100 runs/h100               the difference per regime, and the expected speed-up
   tb-bottleneck compare before.pt.trace.json.gz after.pt.trace.json.gz --json
-  tb-bottleneck compare runs/w0 runs/w2 runs/w4 runs/w8   a sweep: the varying setting, its curve and its knee
+  tb-bottleneck compare runs/w0 runs/w2 runs/w4 runs/w8   a sweep: the varying setting and its curve
   tb-bottleneck compare main/ branch/ --fail-slower 5%    CI gate: exit status 1 if the branch is slower by over 5 %
   tb-bottleneck compare base.reports.json runs/now        compares with a report that `diagnose --json` printed
 

@@ -20,14 +20,12 @@ REVIEWER_VARIABLE = "TB_BOTTLENECK_REVIEWER"
 
 EXAMPLES = """\
 examples:
-  tb-bottleneck review runs                               states, owners, open findings and the ledger of fixes
+  tb-bottleneck review runs                               states, open findings and the ledger of fixes
   export TB_BOTTLENECK_REVIEWER=Ana                       who writes; nothing is taken from the system
   tb-bottleneck review runs accept resnet/debug --cause loader_in_main_process --because "only for debugging"
   tb-bottleneck review runs fixed resnet/slow --cause loader_in_main_process --in resnet/workers
   tb-bottleneck review runs reopen resnet/slow --cause loader_in_main_process --because "slow again since Monday"
   tb-bottleneck review runs comment resnet/slow "the loader reads from NFS"
-  tb-bottleneck review runs own resnet/slow Ben
-  tb-bottleneck review runs baseline resnet/slow --group resnet
   tb-bottleneck review runs --json                        the ledger of fixes and trials
 
 RUN is the name of a run under LOGDIR, as the tab shows it, or RUN/FILE for one recording of it. Without --cause, a note
@@ -41,8 +39,6 @@ _SUMMARIES = {
     "fixed": "state which run fixed a finding",
     "reopen": "set the state of a finding to open again",
     "comment": "add a comment",
-    "own": "state who takes care of a run or finding",
-    "baseline": "pin a run as the baseline of a folder",
 }
 
 
@@ -52,7 +48,7 @@ def add(commands: "Subparsers") -> None:
         commands,
         "review",
         "record and show what a team states about runs and findings",
-        "Shows the state, the owner and the comments of runs and findings, and the ledger of fixes: predicted gains "
+        "Shows the state and the comments of runs and findings, and the ledger of fixes: predicted gains "
         "next to measured ones. With ACTION, adds a note to the logdir; the tab shows it a few seconds later.",
         EXAMPLES,
     )
@@ -67,16 +63,11 @@ def add(commands: "Subparsers") -> None:
         action.add_argument("subject", metavar="RUN", help="the name of a run under LOGDIR, or RUN/FILE")
         if name == "comment":
             action.add_argument("text", metavar="TEXT", help="the comment")
-        if name == "own":
-            action.add_argument("text", metavar="OWNER", help="a name")
         if name in ("accept", "fixed", "reopen"):
             action.add_argument("--because", dest="text", default="", required=name == "accept", help="the reason")
         if name == "fixed":
             action.add_argument("--in", dest="fixed_in", required=True, metavar="RUN", help="the run with the fix")
-        if name == "baseline":
-            action.add_argument("--group", dest="text", metavar="FOLDER", help="the folder (default: the whole LOGDIR)")
-        else:
-            action.add_argument("--cause", default="", help="the cause of the finding (default: the run as a whole)")
+        action.add_argument("--cause", default="", help="the cause of the finding (default: the run as a whole)")
         action.add_argument(
             "--as", dest="writer", metavar="NAME", help=f"who writes the note (default: ${REVIEWER_VARIABLE})"
         )
@@ -86,14 +77,14 @@ def add(commands: "Subparsers") -> None:
 def _write(options: argparse.Namespace) -> int:
     from tb_bottleneck.review.notes import Action, clean
     from tb_bottleneck.review.store import NoteWriter
-    from tb_bottleneck.review.subjects import cause_of, group_of, name_in, root_of, roots_of, subject_of
+    from tb_bottleneck.review.subjects import cause_of, name_in, root_of, roots_of, subject_of
     from tb_bottleneck.sources.logdir import scan_all
 
     logdir, action = options.logdir, Action(options.action)
     writer = clean(options.writer or os.environ.get(REVIEWER_VARIABLE, ""))
     if not writer:
         raise NotFound(f"who writes this note? Add --as NAME, or set {REVIEWER_VARIABLE}; the system is not asked")
-    if action in (Action.ACCEPT, Action.COMMENT, Action.OWN) and not clean(options.text):
+    if action in (Action.ACCEPT, Action.COMMENT) and not clean(options.text):
         raise NotFound(f"the text of `{action.value}` is empty")
     roots = roots_of(logdir)
     recordings = scan_all(roots).recordings
@@ -102,14 +93,13 @@ def _write(options: argparse.Namespace) -> int:
     fixed_in = subject_of(options.fixed_in, logdir, recordings) if action is Action.FIXED else ""
     if fixed_in == subject:
         raise NotFound(f"--in names the run in which a finding is fixed, but {subject} is the run that has it")
-    text = options.text
-    if action is Action.BASELINE:
-        text = name_in(root, group_of((text or root.name or ".").rstrip("/"), recordings), logdir)
-    cause = cause_of(getattr(options, "cause", ""))
+    cause = cause_of(options.cause)
     notes = NoteWriter(root.path, writer)
     try:
         inner = name_in(root, subject, logdir)
-        notes.write(action, inner, cause=cause, text=text, fixed_in=fixed_in and name_in(root, fixed_in, logdir))
+        notes.write(
+            action, inner, cause=cause, text=options.text, fixed_in=fixed_in and name_in(root, fixed_in, logdir)
+        )
     except OSError as error:
         because = error.strerror or error
         print(f"tb-bottleneck: the note could not be written to {notes.path}: {because}", file=sys.stderr)

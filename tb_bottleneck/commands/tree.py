@@ -18,9 +18,10 @@ EXAMPLES = """\
 examples:
   tb-bottleneck tree runs/mine                              the time of each nn.Module, forward and backward
   tb-bottleneck tree trace.json.gz --by line --find loss    functions of the program with "loss" in their names
-  tb-bottleneck tree runs/mine --by operator --sort device  operators by the time of their kernels
+  tb-bottleneck tree runs/mine --by operator --sort device  operators, with FLOP per byte and share of the roofline
+  tb-bottleneck tree runs/mine --by kernel                  kernels, with the share of the roofline
+  tb-bottleneck tree runs/mine --by communication           collectives by process group and size, with their rate
   tb-bottleneck tree runs/mine --against runs/before        what became faster or slower, and where
-  tb-bottleneck tree runs/mine --collapsed > stacks.txt     for flamegraph.pl, speedscope and other viewers
 
 Time is the time of the judged window that belongs to a row and all rows below it; it sums to the account of
 `diagnose`. The time in which the device is idle belongs to what the host does meanwhile, and the backward pass to the
@@ -37,14 +38,18 @@ def add(commands: "Subparsers") -> None:
     parser = add_subparser(
         commands,
         "tree",
-        "show where the time goes: by module, function, operator or range",
+        "show where the time goes: by module, function, operator, range, kernel or communication",
         "Shows a recording as a tree: time, device and host time, waits, bytes, floating-point operations and memory "
-        "by module, function (with the line of its def), operator or record_function range.",
+        "by module, function (with the line of its def), operator or record_function range; or as a list of kernels or "
+        "communications.",
         EXAMPLES,
     )
     parser.add_argument("path", metavar="RUN", help="a trace file, or a directory with one run")
     parser.add_argument(
-        "--by", choices=("module", "line", "operator", "range"), default="module", help="what the rows are (module)"
+        "--by",
+        choices=("module", "line", "operator", "range", "kernel", "communication"),
+        default="module",
+        help="what the rows are (module)",
     )
     parser.add_argument("--against", metavar="RUN", help="another run, to show the difference from it")
     parser.add_argument(
@@ -56,9 +61,7 @@ def add(commands: "Subparsers") -> None:
     parser.add_argument("--merge", action="store_true", help="one row for modules that differ only in their numbers")
     parser.add_argument("--steps", type=_steps, metavar="A-B", help="only these steps of the window, counted from 1")
     parser.add_argument("--device", type=_index, metavar="N", help="index of the device, if several worked")
-    output = parser.add_mutually_exclusive_group()
-    output.add_argument("--json", action="store_true", help="print one JSON object with all rows")
-    output.add_argument("--collapsed", action="store_true", help="print collapsed stacks for flame graph tools")
+    parser.add_argument("--json", action="store_true", help="print one JSON object with all rows")
     parser.set_defaults(run=_tree)
 
 
@@ -90,7 +93,7 @@ def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace
     from tb_bottleneck.base.units import duration_text, share_text
     from tb_bottleneck.drilldown.tree.message import notes_of
     from tb_bottleneck.drilldown.tree.selection import devices_of, largest, matching
-    from tb_bottleneck.drilldown.tree.terminal import collapsed_stacks, grouping_text, tree_dict, tree_text
+    from tb_bottleneck.drilldown.tree.terminal import grouping_text, tree_dict, tree_text
 
     notes, whole = notes_of(inspected.trace, tree), tree
     outermost = None
@@ -107,9 +110,6 @@ def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace
             "steps": tree.steps,
         }
         print(json.dumps({**facts, "devices": devices, "notes": notes, "tree": tree_dict(tree)}))
-        return
-    if options.collapsed:
-        print("\n".join(collapsed_stacks(tree, options.sort)))
         return
     layout = stdout_layout()
     steps = (

@@ -21,11 +21,10 @@ from tb_bottleneck.measures.trace.host_dispatch import frequent_operators
 from tb_bottleneck.measures.trace.input_stages import loader_work, processes_needed
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_used
-from tb_bottleneck.measures.trace.serving import serving_steps
 from tb_bottleneck.measures.user_code.step_parts import step_parts
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.report.builders.compilation import recorded_compilation, replayed_graphs
-from tb_bottleneck.report.builders.details import broken_part, input_pipeline, parts_of_step, serving
+from tb_bottleneck.report.builders.details import broken_part, input_pipeline, parts_of_step
 from tb_bottleneck.report.builders.report_builder import Details
 from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
@@ -71,7 +70,6 @@ def details_of(recording: Recording, parts: Parts) -> Details:
         input=parts.build("input", lambda: _input_of(recording)),
         compilation=parts.build("compilation", lambda: _compilation_of(recording)),
         graphs=parts.build("graphs", lambda: _graphs_of(recording)),
-        serving=parts.build("serving", lambda: _serving_of(recording)),
         operators=parts.build("operators", lambda: _operators_of(recording)),
         step_parts=parts.build("step_parts", lambda: parts_of_step(step_parts(recording), len(recording.steps))),
     )
@@ -92,10 +90,6 @@ def _compilation_of(recording: Recording) -> pb.Compilation | None:
 
 def _graphs_of(recording: Recording) -> pb.GraphReplays | None:
     return replayed_graphs(graph_replays(recording), len(recording.steps))
-
-
-def _serving_of(recording: Recording) -> pb.Serving | None:
-    return serving(serving_steps(recording))
 
 
 def _operators_of(recording: Recording) -> list[pb.OperatorCount]:

@@ -28,10 +28,11 @@ class Action(str, Enum):
     FIXED = "fixed"
     REOPEN = "reopen"
     COMMENT = "comment"
-    OWN = "own"
-    BASELINE = "baseline"
     TRIED = "tried"
 
+
+_RETIRED = {"own": "owner:", "baseline": "baseline of"}
+"""Actions of version 1.0.0 that no longer exist. Their notes are read as comments that begin with these words."""
 
 STATE_OF = {Action.ACCEPT: "accepted", Action.FIXED: "fixed", Action.REOPEN: "open"}
 """The state of a finding that each action sets. Other actions set no state."""
@@ -39,8 +40,7 @@ STATE_OF = {Action.ACCEPT: "accepted", Action.FIXED: "fixed", Action.REOPEN: "op
 
 @dataclass(frozen=True)
 class Note:
-    """One statement about `subject`, which is the name of a run or of one recording. For BASELINE, `subject` is the
-    baseline.
+    """One statement about `subject`, which is the name of a run or of one recording.
 
     Names are relative to the logdir: RUN, or RUN/SOURCE for one recording of a run. `fixed_in` names the run with the
     fix or with the tried change; it is empty for other actions.
@@ -52,7 +52,7 @@ class Note:
     action: Action
     subject: str
     cause: str = ""  # of the finding; empty for the subject as a whole
-    text: str = ""  # the reason, the comment, the owner, what was measured, or the folder that has the baseline
+    text: str = ""  # the reason, the comment, or what was measured
     fixed_in: str = ""
 
     @property
@@ -89,14 +89,17 @@ def parse(line: bytes) -> Note:
     time_ns = values.get("time_ns")
     if type(time_ns) is not int or not 0 <= time_ns <= LAST_NS:
         raise ValueError("no time")
+    action, text = _text(values, "action", required=True), clean(_text(values, "text"))
+    if action in _RETIRED:
+        action, text = Action.COMMENT.value, f"{_RETIRED[action]} {text}".strip()
     return Note(
         id=_text(values, "id", required=True),
         time_ns=time_ns,
         writer=clean(_text(values, "writer", required=True)),
-        action=Action(_text(values, "action", required=True)),
+        action=Action(action),
         subject=_text(values, "subject", required=True),
         cause=clean(_text(values, "cause")),
-        text=clean(_text(values, "text")),
+        text=text,
         fixed_in=_text(values, "fixed_in"),
     )
 
@@ -133,26 +136,19 @@ def by_name(recordings: Iterable[RecordingFile]) -> dict[str, RecordingFile]:
 def reviews_of(
     notes: Sequence[Note], recordings: Sequence[RecordingFile], comments: int | None = SHOWN_COMMENTS
 ) -> dict[RecordingFile, pb.Review]:
-    """Returns the review of every recording that a note is about, or for which a baseline was set.
+    """Returns the review of every recording that a note is about.
 
     `notes` are in order of time. Of each finding, the latest `comments` comments are included; None means all of them.
     """
     about: defaultdict[str, list[Note]] = defaultdict(list)
     for note in notes:
         about[note.subject].append(note)
-    pinned = {note.text: note.subject for note in notes if note.action is Action.BASELINE}
-    named = by_name(recordings) if pinned else {}
     reviews = {}
     for recording in recordings:
         own = sorted((note for name in names_of(recording) for note in about[name]), key=lambda note: note.order)
-        group = _group_of(recording.run, pinned)
-        baseline = None if group is None else named.get(pinned[group])
-        if own or baseline is not None:
+        if own:
             causes = dict.fromkeys(["", *(note.cause for note in own)])
-            review = pb.Review(states=[_state(cause, own, comments) for cause in causes])
-            if baseline is not None and group is not None:
-                review.baseline, review.group = f"{baseline.run}/{baseline.source}", group
-            reviews[recording] = review
+            reviews[recording] = pb.Review(states=[_state(cause, own, comments) for cause in causes])
     return reviews
 
 
@@ -166,35 +162,24 @@ def state_of(review: pb.Review, cause: str) -> pb.ReviewState:
 def together(reviews: Iterable[pb.Review]) -> pb.Review:
     """Returns the review of a training, merged from the reviews of its recordings.
 
-    For each cause, the first state that a reviewer set counts; `reviews` are in the order of the recordings. The first
-    baseline counts.
+    For each cause, the first state that a reviewer set counts; `reviews` are in the order of the recordings.
     """
-    given = list(reviews)
-    states = [state for review in given for state in review.states]
+    states = [state for review in reviews for state in review.states]
     chosen: dict[str, pb.ReviewState] = {}
     for state in sorted(states, key=lambda state: not _was_set(state)):  # stable: the order of the recordings
         chosen.setdefault(state.cause, state)
-    pinned = next((review for review in given if review.baseline), pb.Review())
-    return pb.Review(states=chosen.values(), baseline=pinned.baseline, group=pinned.group)
+    return pb.Review(states=chosen.values())
 
 
 def _was_set(state: pb.ReviewState) -> bool:
-    """Returns True if `state` is more than the default: a reviewer set the state or an owner, or wrote a comment, or
-    there is a trial."""
-    return bool(state.state != "open" or state.by or state.owner or state.comments or state.trial)
-
-
-def _group_of(run: str, groups: Mapping[str, str]) -> str | None:
-    """Returns the innermost folder in the keys of `groups` that is or contains `run`; None if there is none. The folder
-    "." contains every run."""
-    parts = run.split("/")
-    folders = ("/".join(parts[:depth]) for depth in range(len(parts), 0, -1))
-    return next((folder for folder in (*folders, ".") if folder in groups), None)
+    """Returns True if `state` is more than the default: a reviewer set the state or wrote a comment, or there is
+    a trial."""
+    return bool(state.state != "open" or state.by or state.comments or state.trial)
 
 
 def _state(cause: str, notes: Iterable[Note], comments: int | None) -> pb.ReviewState:
     """Returns the state of the finding with the cause `cause`, or of the recording as a whole if `cause` is empty. A
-    note about the recording as a whole also sets the state and the owner of its findings.
+    note about the recording as a whole also sets the state of its findings.
 
     `notes` are those about the recording, in order of time. The latest `comments` comments are included; None means all
     of them.
@@ -206,8 +191,6 @@ def _state(cause: str, notes: Iterable[Note], comments: int | None) -> pb.Review
         if note.action in STATE_OF:
             state.state, state.by = STATE_OF[note.action], note.writer
             state.reason, state.fixed_in = note.text, note.fixed_in
-        elif note.action is Action.OWN:
-            state.owner = note.text
         elif note.action is Action.TRIED and note.cause == cause:
             state.trial = note.text
         elif note.action is Action.COMMENT and note.cause == cause:

@@ -171,12 +171,9 @@ def read_all(roots: Sequence[Root]) -> Notes:
 
 
 def _named(note: Note, root: str) -> Note:
-    """Returns the note with the prefix `root`/ before the names of runs and folders. The name "." becomes `root`.
+    """Returns the note with the prefix `root`/ before the names of runs. The name "." becomes `root`.
     Returns the note unchanged if `root` is empty."""
     if not root:
         return note
-    subject, fixed_in, group = (
-        root if name == "." else name and f"{root}/{name}" for name in (note.subject, note.fixed_in, note.text)
-    )
-    text = group if note.action is Action.BASELINE else note.text
-    return replace(note, subject=subject, text=text, fixed_in=fixed_in)
+    subject, fixed_in = (root if name == "." else name and f"{root}/{name}" for name in (note.subject, note.fixed_in))
+    return replace(note, subject=subject, fixed_in=fixed_in)

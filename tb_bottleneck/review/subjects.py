@@ -87,14 +87,6 @@ def is_in_folder(name: str, folder: str) -> bool:
     return folder == "." or f"{name}/".startswith(f"{folder}/")
 
 
-def group_of(folder: str, recordings: Sequence[RecordingFile]) -> str:
-    """Returns `folder` unchanged after a check. Raises NotFound if the folder contains no run of `recordings`."""
-    runs = sorted({recording.run for recording in recordings})
-    if not any(is_in_folder(run, folder) for run in runs):
-        raise NotFound(f"no run is in a folder {folder!r}; {_hint(folder, runs)}")
-    return folder
-
-
 def cause_of(name: str) -> str:
     """Returns the name of a cause unchanged after a check. An empty name is accepted. Raises NotFound if there is no
     cause of that name."""

@@ -69,11 +69,9 @@ def _recording(recording: RecordingFile, report: Report, review: pb.Review) -> I
     and `review` the merged review of all its recordings."""
     whole = state_of(review, "")
     yield clean(names_of(recording)[1])
-    if whole.state != "open" or whole.owner or whole.reason:
+    if whole.state != "open" or whole.reason:
         yield from _wrapped(_standing(whole).strip())
     yield from _comments(whole)
-    if review.baseline:
-        yield from _wrapped(f"baseline of {clean(review.group)}: {clean(review.baseline)}")
     for finding in _findings(report):
         state = state_of(review, finding.cause)
         yield from _wrapped(f"{_standing(state)} {finding.cause}: {_title(finding)}")
@@ -94,12 +92,11 @@ def _title(finding: Finding | MemoryFinding) -> str:
 
 
 def _standing(state: pb.ReviewState) -> str:
-    """Returns the state of a finding or training, such as "[accepted by Ana (only for debugging), owner Ben]"."""
+    """Returns the state of a finding or training, such as "[accepted by Ana (only for debugging)]"."""
     by = f" by {state.by}" if state.by else ""
     fixed_in = f" in {clean(state.fixed_in)}" if state.fixed_in else ""
     reason = f" ({state.reason})" if state.reason else ""
-    owner = f", owner {state.owner}" if state.owner else ""
-    return f"[{state.state}{fixed_in}{by}{reason}{owner}]"
+    return f"[{state.state}{fixed_in}{by}{reason}]"
 
 
 def _comments(state: pb.ReviewState) -> Iterator[str]:

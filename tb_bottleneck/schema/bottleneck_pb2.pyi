@@ -152,7 +152,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "serving", "headroom", "graphs", "step_parts", "program", "operators", "run_time", "broken_parts")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "headroom", "graphs", "step_parts", "program", "operators", "run_time", "broken_parts")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -180,7 +180,6 @@ class Report(_message.Message):
     REVISION_FIELD_NUMBER: _ClassVar[int]
     INPUT_FIELD_NUMBER: _ClassVar[int]
     COMPILATION_FIELD_NUMBER: _ClassVar[int]
-    SERVING_FIELD_NUMBER: _ClassVar[int]
     HEADROOM_FIELD_NUMBER: _ClassVar[int]
     GRAPHS_FIELD_NUMBER: _ClassVar[int]
     STEP_PARTS_FIELD_NUMBER: _ClassVar[int]
@@ -215,7 +214,6 @@ class Report(_message.Message):
     revision: str
     input: InputPipeline
     compilation: Compilation
-    serving: Serving
     headroom: _containers.RepeatedCompositeFieldContainer[Headroom]
     graphs: GraphReplays
     step_parts: _containers.RepeatedCompositeFieldContainer[StepPart]
@@ -223,7 +221,7 @@ class Report(_message.Message):
     operators: _containers.RepeatedCompositeFieldContainer[OperatorCount]
     run_time: RunTime
     broken_parts: _containers.RepeatedCompositeFieldContainer[BrokenPart]
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., serving: _Optional[_Union[Serving, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ..., graphs: _Optional[_Union[GraphReplays, _Mapping]] = ..., step_parts: _Optional[_Iterable[_Union[StepPart, _Mapping]]] = ..., program: _Optional[str] = ..., operators: _Optional[_Iterable[_Union[OperatorCount, _Mapping]]] = ..., run_time: _Optional[_Union[RunTime, _Mapping]] = ..., broken_parts: _Optional[_Iterable[_Union[BrokenPart, _Mapping]]] = ...) -> None: ...
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ..., graphs: _Optional[_Union[GraphReplays, _Mapping]] = ..., step_parts: _Optional[_Iterable[_Union[StepPart, _Mapping]]] = ..., program: _Optional[str] = ..., operators: _Optional[_Iterable[_Union[OperatorCount, _Mapping]]] = ..., run_time: _Optional[_Union[RunTime, _Mapping]] = ..., broken_parts: _Optional[_Iterable[_Union[BrokenPart, _Mapping]]] = ...) -> None: ...
 
 class BrokenPart(_message.Message):
     __slots__ = ("part", "because")
@@ -372,40 +370,6 @@ class GraphBreak(_message.Message):
     reason: str
     ns_per_step: float
     def __init__(self, function: _Optional[str] = ..., file: _Optional[str] = ..., line: _Optional[int] = ..., reason: _Optional[str] = ..., ns_per_step: _Optional[float] = ...) -> None: ...
-
-class Serving(_message.Message):
-    __slots__ = ("server", "kinds", "shapes")
-    SERVER_FIELD_NUMBER: _ClassVar[int]
-    KINDS_FIELD_NUMBER: _ClassVar[int]
-    SHAPES_FIELD_NUMBER: _ClassVar[int]
-    server: str
-    kinds: _containers.RepeatedCompositeFieldContainer[ServingSteps]
-    shapes: _containers.RepeatedCompositeFieldContainer[ServingSteps]
-    def __init__(self, server: _Optional[str] = ..., kinds: _Optional[_Iterable[_Union[ServingSteps, _Mapping]]] = ..., shapes: _Optional[_Iterable[_Union[ServingSteps, _Mapping]]] = ...) -> None: ...
-
-class ServingSteps(_message.Message):
-    __slots__ = ("kind", "count", "share", "step_ns", "device_ns", "pause_ns", "prefill_requests", "prefill_tokens", "decode_requests", "decode_tokens")
-    KIND_FIELD_NUMBER: _ClassVar[int]
-    COUNT_FIELD_NUMBER: _ClassVar[int]
-    SHARE_FIELD_NUMBER: _ClassVar[int]
-    STEP_NS_FIELD_NUMBER: _ClassVar[int]
-    DEVICE_NS_FIELD_NUMBER: _ClassVar[int]
-    PAUSE_NS_FIELD_NUMBER: _ClassVar[int]
-    PREFILL_REQUESTS_FIELD_NUMBER: _ClassVar[int]
-    PREFILL_TOKENS_FIELD_NUMBER: _ClassVar[int]
-    DECODE_REQUESTS_FIELD_NUMBER: _ClassVar[int]
-    DECODE_TOKENS_FIELD_NUMBER: _ClassVar[int]
-    kind: str
-    count: int
-    share: float
-    step_ns: float
-    device_ns: float
-    pause_ns: float
-    prefill_requests: float
-    prefill_tokens: float
-    decode_requests: float
-    decode_tokens: float
-    def __init__(self, kind: _Optional[str] = ..., count: _Optional[int] = ..., share: _Optional[float] = ..., step_ns: _Optional[float] = ..., device_ns: _Optional[float] = ..., pause_ns: _Optional[float] = ..., prefill_requests: _Optional[float] = ..., prefill_tokens: _Optional[float] = ..., decode_requests: _Optional[float] = ..., decode_tokens: _Optional[float] = ...) -> None: ...
 
 class Efficiency(_message.Message):
     __slots__ = ("samples_per_second", "samples_per_step", "samples_basis", "tokens_per_second", "tokens_per_step", "mfu", "hfu", "peak_flops", "model_flops_per_step", "types", "mfu_bf16", "tensor_share", "sm_efficiency", "occupancy", "goodput", "joules_per_step", "joules_per_sample", "cost_per_million_samples", "notes")

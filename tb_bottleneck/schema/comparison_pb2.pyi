@@ -341,11 +341,10 @@ class DeviceList(_message.Message):
     def __init__(self, names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RunSeries(_message.Message):
-    __slots__ = ("schema", "varies", "points", "knee", "regression_point", "headline", "notes", "per", "kind")
+    __slots__ = ("schema", "varies", "points", "regression_point", "headline", "notes", "per", "kind")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     VARIES_FIELD_NUMBER: _ClassVar[int]
     POINTS_FIELD_NUMBER: _ClassVar[int]
-    KNEE_FIELD_NUMBER: _ClassVar[int]
     REGRESSION_POINT_FIELD_NUMBER: _ClassVar[int]
     HEADLINE_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
@@ -354,13 +353,12 @@ class RunSeries(_message.Message):
     schema: int
     varies: str
     points: _containers.RepeatedCompositeFieldContainer[RunPoint]
-    knee: Knee
     regression_point: RegressionPoint
     headline: str
     notes: _containers.RepeatedScalarFieldContainer[str]
     per: str
     kind: str
-    def __init__(self, schema: _Optional[int] = ..., varies: _Optional[str] = ..., points: _Optional[_Iterable[_Union[RunPoint, _Mapping]]] = ..., knee: _Optional[_Union[Knee, _Mapping]] = ..., regression_point: _Optional[_Union[RegressionPoint, _Mapping]] = ..., headline: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., per: _Optional[str] = ..., kind: _Optional[str] = ...) -> None: ...
+    def __init__(self, schema: _Optional[int] = ..., varies: _Optional[str] = ..., points: _Optional[_Iterable[_Union[RunPoint, _Mapping]]] = ..., regression_point: _Optional[_Union[RegressionPoint, _Mapping]] = ..., headline: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., per: _Optional[str] = ..., kind: _Optional[str] = ...) -> None: ...
 
 class RunPoint(_message.Message):
     __slots__ = ("run", "value", "ns", "low_ns", "high_ns", "speedup", "regime", "by_regime", "steps", "runs")
@@ -385,16 +383,6 @@ class RunPoint(_message.Message):
     steps: int
     runs: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, run: _Optional[str] = ..., value: _Optional[str] = ..., ns: _Optional[float] = ..., low_ns: _Optional[float] = ..., high_ns: _Optional[float] = ..., speedup: _Optional[float] = ..., regime: _Optional[str] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., steps: _Optional[int] = ..., runs: _Optional[_Iterable[str]] = ...) -> None: ...
-
-class Knee(_message.Message):
-    __slots__ = ("run", "value", "because")
-    RUN_FIELD_NUMBER: _ClassVar[int]
-    VALUE_FIELD_NUMBER: _ClassVar[int]
-    BECAUSE_FIELD_NUMBER: _ClassVar[int]
-    run: str
-    value: str
-    because: str
-    def __init__(self, run: _Optional[str] = ..., value: _Optional[str] = ..., because: _Optional[str] = ...) -> None: ...
 
 class RegressionPoint(_message.Message):
     __slots__ = ("since", "last_good", "regime", "slowdown", "because")

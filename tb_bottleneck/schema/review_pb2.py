@@ -15,7 +15,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!tb_bottleneck/schema/review.proto\x12\rtb_bottleneck\"U\n\x06Review\x12*\n\x06states\x18\x01 \x03(\x0b\x32\x1a.tb_bottleneck.ReviewState\x12\x10\n\x08\x62\x61seline\x18\x02 \x01(\t\x12\r\n\x05group\x18\x03 \x01(\t\"\xc1\x01\n\x0bReviewState\x12\r\n\x05\x63\x61use\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x10\n\x08\x66ixed_in\x18\x04 \x01(\t\x12\n\n\x02\x62y\x18\x05 \x01(\t\x12\r\n\x05owner\x18\x06 \x01(\t\x12.\n\x08\x63omments\x18\x07 \x03(\x0b\x32\x1c.tb_bottleneck.ReviewComment\x12\x18\n\x10\x65\x61rlier_comments\x18\x08 \x01(\x05\x12\r\n\x05trial\x18\t \x01(\t\":\n\rReviewComment\x12\n\n\x02\x62y\x18\x01 \x01(\t\x12\x0f\n\x07unix_ns\x18\x02 \x01(\x01\x12\x0c\n\x04text\x18\x03 \x01(\t\"\\\n\x06Ledger\x12&\n\x04rows\x18\x01 \x03(\x0b\x32\x18.tb_bottleneck.LedgerRow\x12*\n\x06\x63\x61uses\x18\x02 \x03(\x0b\x32\x1a.tb_bottleneck.LedgerCause\"\xc5\x01\n\tLedgerRow\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0e\n\x06\x63\x61uses\x18\x02 \x03(\t\x12\x10\n\x08\x66ixed_in\x18\x03 \x01(\t\x12\n\n\x02\x62y\x18\x04 \x01(\t\x12%\n\x08\x65xpected\x18\x05 \x01(\x0b\x32\x13.tb_bottleneck.Gain\x12%\n\x08measured\x18\x06 \x01(\x0b\x32\x13.tb_bottleneck.Gain\x12\x0e\n\x06result\x18\x07 \x01(\t\x12\x0f\n\x07\x62\x65\x63\x61use\x18\x08 \x01(\t\x12\x0e\n\x06\x63hange\x18\t \x01(\t\"T\n\x0bLedgerCause\x12\r\n\x05\x63\x61use\x18\x01 \x01(\t\x12\x10\n\x08measured\x18\x02 \x01(\x05\x12\x0e\n\x06inside\x18\x03 \x01(\x05\x12\x14\n\x0cmedian_error\x18\x04 \x01(\x01\"2\n\x04Gain\x12\x0f\n\x07speedup\x18\x01 \x01(\x01\x12\x0b\n\x03low\x18\x02 \x01(\x01\x12\x0c\n\x04high\x18\x03 \x01(\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!tb_bottleneck/schema/review.proto\x12\rtb_bottleneck\"@\n\x06Review\x12*\n\x06states\x18\x01 \x03(\x0b\x32\x1a.tb_bottleneck.ReviewStateJ\x04\x08\x02\x10\x03J\x04\x08\x03\x10\x04\"\xb8\x01\n\x0bReviewState\x12\r\n\x05\x63\x61use\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x10\n\x08\x66ixed_in\x18\x04 \x01(\t\x12\n\n\x02\x62y\x18\x05 \x01(\t\x12.\n\x08\x63omments\x18\x07 \x03(\x0b\x32\x1c.tb_bottleneck.ReviewComment\x12\x18\n\x10\x65\x61rlier_comments\x18\x08 \x01(\x05\x12\r\n\x05trial\x18\t \x01(\tJ\x04\x08\x06\x10\x07\":\n\rReviewComment\x12\n\n\x02\x62y\x18\x01 \x01(\t\x12\x0f\n\x07unix_ns\x18\x02 \x01(\x01\x12\x0c\n\x04text\x18\x03 \x01(\t\"\\\n\x06Ledger\x12&\n\x04rows\x18\x01 \x03(\x0b\x32\x18.tb_bottleneck.LedgerRow\x12*\n\x06\x63\x61uses\x18\x02 \x03(\x0b\x32\x1a.tb_bottleneck.LedgerCause\"\xc5\x01\n\tLedgerRow\x12\x0b\n\x03run\x18\x01 \x01(\t\x12\x0e\n\x06\x63\x61uses\x18\x02 \x03(\t\x12\x10\n\x08\x66ixed_in\x18\x03 \x01(\t\x12\n\n\x02\x62y\x18\x04 \x01(\t\x12%\n\x08\x65xpected\x18\x05 \x01(\x0b\x32\x13.tb_bottleneck.Gain\x12%\n\x08measured\x18\x06 \x01(\x0b\x32\x13.tb_bottleneck.Gain\x12\x0e\n\x06result\x18\x07 \x01(\t\x12\x0f\n\x07\x62\x65\x63\x61use\x18\x08 \x01(\t\x12\x0e\n\x06\x63hange\x18\t \x01(\t\"T\n\x0bLedgerCause\x12\r\n\x05\x63\x61use\x18\x01 \x01(\t\x12\x10\n\x08measured\x18\x02 \x01(\x05\x12\x0e\n\x06inside\x18\x03 \x01(\x05\x12\x14\n\x0cmedian_error\x18\x04 \x01(\x01\"2\n\x04Gain\x12\x0f\n\x07speedup\x18\x01 \x01(\x01\x12\x0b\n\x03low\x18\x02 \x01(\x01\x12\x0c\n\x04high\x18\x03 \x01(\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -23,17 +23,17 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tb_bottleneck.schema.review
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_REVIEW']._serialized_start=52
-  _globals['_REVIEW']._serialized_end=137
-  _globals['_REVIEWSTATE']._serialized_start=140
-  _globals['_REVIEWSTATE']._serialized_end=333
-  _globals['_REVIEWCOMMENT']._serialized_start=335
-  _globals['_REVIEWCOMMENT']._serialized_end=393
-  _globals['_LEDGER']._serialized_start=395
-  _globals['_LEDGER']._serialized_end=487
-  _globals['_LEDGERROW']._serialized_start=490
-  _globals['_LEDGERROW']._serialized_end=687
-  _globals['_LEDGERCAUSE']._serialized_start=689
-  _globals['_LEDGERCAUSE']._serialized_end=773
-  _globals['_GAIN']._serialized_start=775
-  _globals['_GAIN']._serialized_end=825
+  _globals['_REVIEW']._serialized_end=116
+  _globals['_REVIEWSTATE']._serialized_start=119
+  _globals['_REVIEWSTATE']._serialized_end=303
+  _globals['_REVIEWCOMMENT']._serialized_start=305
+  _globals['_REVIEWCOMMENT']._serialized_end=363
+  _globals['_LEDGER']._serialized_start=365
+  _globals['_LEDGER']._serialized_end=457
+  _globals['_LEDGERROW']._serialized_start=460
+  _globals['_LEDGERROW']._serialized_end=657
+  _globals['_LEDGERCAUSE']._serialized_start=659
+  _globals['_LEDGERCAUSE']._serialized_end=743
+  _globals['_GAIN']._serialized_start=745
+  _globals['_GAIN']._serialized_end=795
 # @@protoc_insertion_point(module_scope)

@@ -7,23 +7,18 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Review(_message.Message):
-    __slots__ = ("states", "baseline", "group")
+    __slots__ = ("states",)
     STATES_FIELD_NUMBER: _ClassVar[int]
-    BASELINE_FIELD_NUMBER: _ClassVar[int]
-    GROUP_FIELD_NUMBER: _ClassVar[int]
     states: _containers.RepeatedCompositeFieldContainer[ReviewState]
-    baseline: str
-    group: str
-    def __init__(self, states: _Optional[_Iterable[_Union[ReviewState, _Mapping]]] = ..., baseline: _Optional[str] = ..., group: _Optional[str] = ...) -> None: ...
+    def __init__(self, states: _Optional[_Iterable[_Union[ReviewState, _Mapping]]] = ...) -> None: ...
 
 class ReviewState(_message.Message):
-    __slots__ = ("cause", "state", "reason", "fixed_in", "by", "owner", "comments", "earlier_comments", "trial")
+    __slots__ = ("cause", "state", "reason", "fixed_in", "by", "comments", "earlier_comments", "trial")
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     FIXED_IN_FIELD_NUMBER: _ClassVar[int]
     BY_FIELD_NUMBER: _ClassVar[int]
-    OWNER_FIELD_NUMBER: _ClassVar[int]
     COMMENTS_FIELD_NUMBER: _ClassVar[int]
     EARLIER_COMMENTS_FIELD_NUMBER: _ClassVar[int]
     TRIAL_FIELD_NUMBER: _ClassVar[int]
@@ -32,11 +27,10 @@ class ReviewState(_message.Message):
     reason: str
     fixed_in: str
     by: str
-    owner: str
     comments: _containers.RepeatedCompositeFieldContainer[ReviewComment]
     earlier_comments: int
     trial: str
-    def __init__(self, cause: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., fixed_in: _Optional[str] = ..., by: _Optional[str] = ..., owner: _Optional[str] = ..., comments: _Optional[_Iterable[_Union[ReviewComment, _Mapping]]] = ..., earlier_comments: _Optional[int] = ..., trial: _Optional[str] = ...) -> None: ...
+    def __init__(self, cause: _Optional[str] = ..., state: _Optional[str] = ..., reason: _Optional[str] = ..., fixed_in: _Optional[str] = ..., by: _Optional[str] = ..., comments: _Optional[_Iterable[_Union[ReviewComment, _Mapping]]] = ..., earlier_comments: _Optional[int] = ..., trial: _Optional[str] = ...) -> None: ...
 
 class ReviewComment(_message.Message):
     __slots__ = ("by", "unix_ns", "text")

@@ -83,15 +83,11 @@ def test_no_tool_passes_an_instruction_on_as_its_own(logdir: Path) -> None:
         assert len(rows) == 3
         ids = [row["id"] for row in rows]
         for id_ in ids:
-            for name in ("brief", "report", "how_to_record", "review", "tables", "what_if"):
+            for name in ("brief", "report", "how_to_record", "review", "what_if"):
                 await agent.text(name, id=id_)
-            for by in ("module", "line", "operator", "range"):
+            for by in ("module", "line", "operator", "range", "kernel", "communication"):
                 await agent.text("tree", id=id_, by=by)
-            for of in ("kernels", "waits", "copies", "communications", "critical-path"):
-                await agent.text("tables", id=id_, of=of)
             await agent.text("tree", id=id_, find=ORDER, against=ids[0])
-            await agent.text("tables", id=id_, kernel=ORDER)
-            await agent.text("tables", id=id_, operator=f"{HOSTILE}a"[:300])
             await agent.text("compare", ids=[ids[0], id_])
             await agent.text("what_if", id=id_, workers=4)
             await agent.text("what_if", id=id_, device=HOSTILE[:300])
@@ -101,7 +97,7 @@ def test_no_tool_passes_an_instruction_on_as_its_own(logdir: Path) -> None:
         await agent.text("live")
 
     with_agent(logdir, recorded := Recorded(script))
-    assert len(recorded.texts) > 50
+    assert len(recorded.texts) >= 50
     assert sum(ORDER in text for text in recorded.texts) > 20, "the names are shown, as data"
     for text in recorded.texts:
         assert len(text) <= MAX_TOKENS * CHARACTERS_PER_TOKEN

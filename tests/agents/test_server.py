@@ -75,9 +75,7 @@ def test_every_tool_answers_about_a_training(logdir: Path) -> None:
         tree = await agent.call("tree", id=slow, by="operator", find="linear")
         assert all("linear" in row["name"] for row in tree["rows"])
         assert "ms_against" in (await agent.call("tree", id=slow, against=fixed))["rows"][0]
-        (operator, *_) = (await agent.call("tables", id=slow))["rows"]
-        details = await agent.call("tables", id=slow, operator=operator["name"])
-        assert {"summary", "callers"} <= {row["part"] for row in details["rows"]}
+        assert "kernel" in {row["kind"] for row in (await agent.call("tree", id=slow, by="kernel"))["rows"]}
         comparison = await agent.call("compare", ids=[slow, fixed])
         assert comparison["rows"][0]["headline"]
         assert (await agent.call("compare", ids=[slow, fixed, slow]))["rows"][0]["kind"]
@@ -131,7 +129,6 @@ def test_wrong_arguments_are_sentences(logdir: Path) -> None:
             assert expected in await agent.refused(name, **arguments), (name, arguments)
         (slow,) = (await agent.call("list_runs", find="slow"))["rows"]
         assert await agent.refused("what_if", id=slow["id"], device="none")
-        assert await agent.refused("tables", id=slow["id"], operator="none")
 
     with_agent(logdir, script)
 
@@ -159,7 +156,7 @@ def test_a_file_that_became_a_link_is_not_opened(logdir: Path, tmp_path: Path) -
         (slow,) = (await agent.call("list_runs", find="slow"))["rows"]
         trace.unlink()
         trace.symlink_to(tmp_path / "outside.gz")
-        text, failed = await agent.text("tables", id=slow["id"])
+        text, failed = await agent.text("tree", id=slow["id"])
         assert failed, text
 
     with_agent(logdir, script)
@@ -191,7 +188,7 @@ def test_a_deleted_logdir_is_no_failure(logdir: Path) -> None:
         listed = await agent.call("list_runs")
         assert (listed["rows"], listed["folders_in_all"]) == ([], 0)
         assert listed["problems"]
-        for name in ("brief", "report", "tree", "tables", "what_if", "review"):
+        for name in ("brief", "report", "tree", "what_if", "review"):
             assert "(any more)" in await agent.refused(name, id=slow["id"])
         assert (await agent.call("live"))["rows"] == []
 
@@ -201,7 +198,7 @@ def test_a_deleted_logdir_is_no_failure(logdir: Path) -> None:
 def test_a_hundred_calls_at_once(logdir: Path) -> None:
     async def script(agent: Agent) -> None:
         rows = (await agent.call("list_runs"))["rows"]
-        calls = [("brief", {}), ("report", {}), ("tables", {}), ("tree", {"by": "operator"}), ("review", {})]
+        calls = [("brief", {}), ("report", {}), ("tree", {}), ("tree", {"by": "operator"}), ("review", {})]
         asked = [(name, {"id": rows[number % 2]["id"], **more}) for number in range(20) for name, more in calls]
         answers = await asyncio.gather(*(agent.text(name, **arguments) for name, arguments in asked))
         assert len(answers) == 100
@@ -249,7 +246,7 @@ def test_a_long_call_reports_progress_and_can_be_cancelled(logdir: Path, monkeyp
         while len(workers_of_children()) >= len(busy) and time.monotonic() - began < 5:
             await asyncio.sleep(0.05)
         assert len(workers_of_children()) < len(busy), "the process of the call has ended"
-        assert (await agent.call("tables", id=slow["id"]))["rows"]
+        assert (await agent.call("tree", id=slow["id"]))["rows"]
 
     with_agent(logdir, script)
 

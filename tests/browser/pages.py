@@ -11,8 +11,6 @@ VIEWPORT: ViewportSize = {"width": 1280, "height": 720}  # Playwright's own defa
 VIEWS = {
     "tree": "#panel .tree-table",
     "timeline": "section.timeline canvas",
-    "tables": "section.sortable table",
-    "roofline": "#panel section",
     "memory": "#panel .memory",
     "job": "section.heat-map canvas",
     "live": "section.telemetry",

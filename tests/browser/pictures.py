@@ -153,14 +153,13 @@ PICTURES = {
     "fix": _plan,
     "timeline": _evidence(dark=False),
     "timeline_dark": _evidence(dark=True),
-    "what_ran": _plain("tables", "checkpoints"),
-    "roofline": _plain("roofline", "shapes"),
+    "where": _plain("tree", "checkpoints"),
     "job": _job,
     "telemetry": _plain("live", "watched", source=EVENTS),
     "over_time": _plain("diagnosis", "watched", source=EVENTS),
     "compare": _compared,
     "series": _in_rows(f"compare{_row(*_SWEEP)}", "sweep/w1", (1280, 1370), ".series-points svg"),
-    "what_if": _in_rows(f"whatif{_SUPPOSED}", "sweep/w1", (1280, 1400), "section.waterfall"),
+    "what_if": _in_rows(f"compare{_SUPPOSED}", "sweep/w1", (1280, 1400), "section.waterfall"),
     "narrow": _plain("diagnosis", "starved", size=NARROW),
 }
 

@@ -34,7 +34,7 @@ def test_the_tabs_are_walked_with_the_arrow_keys(look):
     seen = look("diagnosis")
     seen.frame.get_by_role("tab", name="Diagnosis").focus()
     seen.page.keyboard.press("ArrowRight")
-    expect(seen.frame.get_by_role("tab", name="Breakdown")).to_be_focused()
+    expect(seen.frame.get_by_role("tab", name="Where")).to_be_focused()
     seen.page.keyboard.press("ArrowRight")
     expect(seen.frame.get_by_role("tab", name="Timeline")).to_be_focused()
     expect(seen.frame.locator("section.timeline canvas")).to_be_visible(timeout=PATIENCE)
@@ -75,7 +75,7 @@ def test_untrusted_names_are_text_in_every_view(look):
     for name, drawn_once in (
         ("Diagnosis", "section.account"),
         ("Timeline", VIEWS["timeline"]),
-        ("Operators", VIEWS["tables"]),
+        ("Where", VIEWS["tree"]),
     ):
         seen.frame.get_by_role("tab", name=name).click()
         expect(seen.frame.locator(drawn_once).first).to_be_visible(timeout=PATIENCE)
@@ -97,13 +97,13 @@ def test_what_stands_over_the_views_stays_where_it_is(look, width):
     """The diagnosis was narrower than the other views, and the header above them moved with each change."""
     seen = look("diagnosis", viewport={"width": width, "height": 900})
     before = seen.frame.locator(".share summary").bounding_box()
-    seen.frame.get_by_role("tab", name="Operators").click()
-    expect(seen.frame.locator(VIEWS["tables"]).first).to_be_visible(timeout=PATIENCE)
+    seen.frame.get_by_role("tab", name="Where").click()
+    expect(seen.frame.locator(VIEWS["tree"]).first).to_be_visible(timeout=PATIENCE)
     assert seen.frame.locator(".share summary").bounding_box() == before
 
 
 def test_a_row_says_what_it_is_about_when_its_figures_are_scrolled_to(look):
-    seen = look("tables", viewport={"width": 360, "height": 900})
+    seen = look("tree", viewport={"width": 360, "height": 900})
     table = seen.frame.locator(".scrolled").first
     name = table.locator("tbody th").first
     before = name.bounding_box()
@@ -115,22 +115,22 @@ def test_a_row_says_what_it_is_about_when_its_figures_are_scrolled_to(look):
 
 def test_every_request_of_every_view_stays_on_the_origin(look, staged_board):
     seen = look("diagnosis", fresh=True)
-    for name, view in (("Timeline", "timeline"), ("Operators", "tables"), ("Roofline", "roofline")):
+    for name, view in (("Timeline", "timeline"), ("Where", "tree")):
         seen.frame.get_by_role("tab", name=name).click()
         expect(seen.frame.locator(VIEWS[view]).first).to_be_visible(timeout=PATIENCE)
     ours = [url for url in seen.requests if "tb_bottleneck" in url]
-    assert {url.split("?")[0].rpartition("/")[2] for url in ours} >= {"runs", "report", "timeline", "tables"}
+    assert {url.split("?")[0].rpartition("/")[2] for url in ours} >= {"runs", "report", "timeline", "tree"}
     assert {urlsplit(url).netloc for url in ours} == {urlsplit(staged_board).netloc}
 
 
 def test_a_view_whose_server_is_gone_says_so_and_comes_back(look):
     seen = look("diagnosis")
-    seen.page.route("**/tables?*", lambda route: route.abort())
-    seen.frame.get_by_role("tab", name="Operators").click()
+    seen.page.route("**/tree?*", lambda route: route.abort())
+    seen.frame.get_by_role("tab", name="Where").click()
     expect(seen.frame.get_by_role("button", name="Try again")).to_be_visible(timeout=PATIENCE)
-    seen.page.unroute("**/tables?*")
+    seen.page.unroute("**/tree?*")
     seen.frame.get_by_role("button", name="Try again").click()
-    expect(seen.frame.locator("section.sortable table").first).to_be_visible(timeout=PATIENCE)
+    expect(seen.frame.locator("#panel .tree-table").first).to_be_visible(timeout=PATIENCE)
 
 
 def final_text(seen) -> str:
@@ -142,15 +142,15 @@ def final_text(seen) -> str:
 
 
 def test_an_answer_that_was_overtaken_is_dropped(look):
-    """The first run's tables arrive last: they must not be drawn under the second run's name."""
+    """The first run's tree arrives last: they must not be drawn under the second run's name."""
     seen = look("diagnosis")
     held = []
-    seen.page.route("**/tables?*", lambda route: held.append(route) if not held else route.continue_())
-    seen.frame.get_by_role("tab", name="Operators").click()
+    seen.page.route("**/tree?*", lambda route: held.append(route) if not held else route.continue_())
+    seen.frame.get_by_role("tab", name="Where").click()
     seen.page.wait_for_timeout(500)
     seen.frame.locator("nav.runs [role=option]", has_text="reads").click()
     expect(seen.frame.locator(".headline .path")).to_contain_text("reads", timeout=PATIENCE)
-    expect(seen.frame.locator("section.sortable table").first).to_be_visible(timeout=PATIENCE)
+    expect(seen.frame.locator("#panel .tree-table").first).to_be_visible(timeout=PATIENCE)
     before = final_text(seen)
     held[0].continue_()
     seen.page.wait_for_timeout(1_000)
@@ -170,18 +170,16 @@ LONG = """
 
 
 def test_a_run_that_grows_is_followed_and_its_view_made_anew(tmp_path, board, visit):
-    """A recording is written again, with more steps, while its tables are open."""
+    """A recording is written again, with more steps, while its tree is open."""
     path = tmp_path / "run" / NAME
     write(path, json.dumps(drawn(SHORT, 1000)))
-    seen = visit(board("--logdir", str(tmp_path)), quote(f"run/{NAME}", safe="") + "&p.tb_bottleneck.view=tables")
-    means = seen.frame.locator("#panel > p", has_text="per step")
-    expect(means).to_contain_text("over 2 steps", timeout=PATIENCE)
-    kernels = seen.frame.locator("section.sortable").filter(has=seen.frame.get_by_role("heading", name="Kernels"))
-    expect(kernels.locator("tbody tr").first.locator("td").nth(2)).to_have_text("4")
+    seen = visit(board("--logdir", str(tmp_path)), quote(f"run/{NAME}", safe="") + "&p.tb_bottleneck.view=tree")
+    means = seen.frame.locator(".breakdown .extent")
+    expect(means).to_contain_text("mean of 2 steps", timeout=PATIENCE)
     path.write_text(json.dumps(drawn(LONG, 1000)))
     for _ in range(40):
         seen.page.locator("button.reload-button").click()
         seen.page.wait_for_timeout(1_000)
-        if means.count() and "over 4 steps" in means.inner_text():
+        if means.count() and "mean of 4 steps" in means.inner_text():
             return
-    raise AssertionError("the tables never changed")
+    raise AssertionError("the tree never changed")

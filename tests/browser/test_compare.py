@@ -155,15 +155,6 @@ def test_a_shift_click_in_the_list_compares_with_what_is_shown(compared_board, v
     expect(seen.frame.locator(".comparison h2.answer")).to_be_visible(timeout=PATIENCE)
 
 
-def test_a_comparison_is_copied_as_markdown(compare):
-    seen = compare("fed", "starved", permissions=["clipboard-read", "clipboard-write"])
-    seen.frame.get_by_role("button", name="Copy as Markdown").click()
-    expect(seen.frame.get_by_role("button", name="Copied")).to_be_visible()
-    copied = seen.page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith("## B is 1.50 times as fast")
-    assert "| Waiting for data |" in copied
-
-
 def test_a_server_error_is_shown_and_the_request_repeated(compare):
     seen = compare("fed")
     seen.page.route("**/compare?*", lambda route: route.fulfill(status=500, content_type="text/plain", body="Broken."))

@@ -30,7 +30,7 @@ def test_a_phase_of_the_run_leads_to_its_telemetry_in_detail(look):
     with seen.page.expect_request("**/telemetry?*&until=*"):
         lost.locator("button").click()
     expect(seen.frame.locator("section.telemetry")).to_be_visible(timeout=PATIENCE)
-    assert seen.frame.get_by_role("tab", selected=True).inner_text() == "Telemetry"
+    assert seen.frame.get_by_role("tab", selected=True).inner_text() == "Over time"
     shown = extent(seen)
     seen.page.wait_for_function("location.hash.includes('p.tb_bottleneck.at=')")
     seen.page.reload()

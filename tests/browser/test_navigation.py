@@ -31,19 +31,19 @@ def test_back_returns_through_the_places_and_leaves_tensorboard_only_from_the_fi
     first = seen.page.url
     entries = "history.length"
     before = seen.page.evaluate(entries)
-    seen.frame.get_by_role("tab", name="Operators").click()
-    expect(seen.frame.locator(VIEWS["tables"]).first).to_be_visible(timeout=PATIENCE)
+    seen.frame.get_by_role("tab", name="Where").click()
+    expect(seen.frame.locator(VIEWS["tree"]).first).to_be_visible(timeout=PATIENCE)
     seen.frame.locator("nav.runs [role=option]", has_text="reads").click()
     expect(seen.frame.locator(".headline .path")).to_contain_text("reads", timeout=PATIENCE)
     assert seen.page.evaluate(entries) == before + 2
     seen.page.go_back()
     expect(seen.frame.locator(".headline .path")).to_contain_text("starved", timeout=PATIENCE)
-    expect(selected(seen)).to_have_text("Operators")
+    expect(selected(seen)).to_have_text("Where")
     seen.page.go_back()
     expect(selected(seen)).to_have_text("Diagnosis")
     assert seen.page.url == first
     seen.page.go_forward()
-    expect(selected(seen)).to_have_text("Operators")
+    expect(selected(seen)).to_have_text("Where")
 
 
 def test_several_recordings_open_with_an_overview_to_which_back_returns(staged_board, visit):
@@ -101,7 +101,7 @@ def test_a_view_that_telemetry_does_not_have_opens_with_the_trace_of_the_trainin
     seen = visit(recorded_board, quote(telemetry, safe=""), fresh=True)
     timeline = seen.frame.get_by_role("tab", name="Timeline")
     expect(timeline).to_be_visible(timeout=PATIENCE)
-    for name in ("Breakdown", "Timeline", "Operators", "Compare", "What if"):
+    for name in ("Where", "Timeline", "Compare"):
         tab = seen.frame.get_by_role("tab", name=name)
         expect(tab).to_have_attribute("title", "Shows another recording of this training: Trace")
         assert tab.get_attribute("aria-disabled") is None
@@ -112,7 +112,7 @@ def test_a_view_that_telemetry_does_not_have_opens_with_the_trace_of_the_trainin
     expect(parts.get_by_role("button", name="Trace (shown)")).to_be_visible()
     expect(seen.frame.locator(".headline h1")).to_have_text(said)
     expect(selected(seen)).to_be_focused()
-    seen.frame.get_by_role("tab", name="Telemetry").click()
+    seen.frame.get_by_role("tab", name="Over time").click()
     expect(seen.frame.locator(VIEWS["live"])).to_be_visible(timeout=PATIENCE)
     expect(parts.get_by_role("button", name="Telemetry (shown)")).to_be_visible()
     seen.page.go_back()
@@ -160,19 +160,18 @@ def test_shortcuts_choose_recordings_and_views_but_not_while_typing(look):
     expect(path).not_to_have_text(before, timeout=PATIENCE)
     seen.page.keyboard.press("j")
     expect(path).to_have_text(before, timeout=PATIENCE)
-    seen.page.keyboard.press("4")
-    expect(selected(seen)).to_have_text("Operators")
     seen.page.keyboard.press("7")
-    expect(selected(seen)).to_have_text("Operators")
-    seen.page.keyboard.press("0")  # the tenth
-    expect(selected(seen)).to_have_text("What if")
-    seen.page.keyboard.press("4")
+    expect(selected(seen)).to_have_text("Compare")
+    seen.page.keyboard.press("2")
+    expect(selected(seen)).to_have_text("Where")
+    seen.page.keyboard.press("6")  # this recording has no job
+    expect(selected(seen)).to_have_text("Where")
     seen.page.keyboard.press("/")
     search = seen.frame.get_by_role("searchbox", name="Filter trainings")
     expect(search).to_be_focused()
     seen.page.keyboard.type("j1")
     expect(search).to_have_value("j1")
-    expect(selected(seen)).to_have_text("Operators")
+    expect(selected(seen)).to_have_text("Where")
 
 
 def test_a_panel_lists_the_shortcuts(look):
@@ -196,7 +195,7 @@ def test_a_tab_without_content_says_why(look):
     expect(job).to_have_attribute("title", "This run has one process.")
     job.click(force=True)
     expect(selected(seen)).to_have_text("Diagnosis")
-    seen.frame.get_by_role("tab", name="Memory").focus()
+    seen.frame.get_by_role("tab", name="Over time").focus()
     seen.page.keyboard.press("ArrowRight")
     expect(job).to_be_focused()
     expect(selected(seen)).to_have_text("Diagnosis")

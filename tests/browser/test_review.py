@@ -1,4 +1,4 @@
-"""The review of a team in the tab: states, comments, commands to copy, the baseline and the ledger."""
+"""The review of a team in the tab: states, comments, commands to copy, and the ledger."""
 
 import json
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ CAUSE = "loader_in_main_process"
 
 @pytest.fixture(scope="session")
 def reviewed_board(tmp_path_factory):
-    """Three runs: one fixed in another one, which is the baseline, and one that is accepted."""
+    """Three runs: one fixed in another one, and one that is accepted."""
     folder = tmp_path_factory.mktemp("reviewed")
     for run, scale in (("slow", 1000), ("fast", 500), ("debug", 1100)):
         (folder / run).mkdir()
@@ -33,9 +33,7 @@ def reviewed_board(tmp_path_factory):
     notes = NoteWriter(str(folder), "Ana")
     notes.write(Action.FIXED, "slow", cause=CAUSE, fixed_in="fast")
     notes.write(Action.ACCEPT, "debug", cause=CAUSE, text=f"only for debugging {UNTRUSTED_NAME}")
-    notes.write(Action.OWN, "debug", text="Ben")
     notes.write(Action.COMMENT, "debug", cause=CAUSE, text="see the wiki")
-    notes.write(Action.BASELINE, "fast", text=".")
     notes.close()
     with ExitStack() as stack:
         yield start_tensorboard(stack, "--logdir", str(folder)), folder
@@ -49,7 +47,6 @@ def test_a_finding_shows_its_state_and_offers_the_commands(reviewed_board, visit
     card = seen.frame.locator(f"[data-cause={CAUSE}] .review")
     expect(card).to_contain_text(f"Accepted by Ana: only for debugging {UNTRUSTED_NAME}", timeout=PATIENCE)
     expect(card).to_contain_text("see the wiki")
-    expect(seen.frame.locator(".panel > .review")).to_contain_text("Owner: Ben")
     card.locator("summary").click()
     card.get_by_role("button", name="Copy command: Fixed").click()
     expect(card).to_contain_text("Copied")
@@ -57,13 +54,6 @@ def test_a_finding_shows_its_state_and_offers_the_commands(reviewed_board, visit
     assert copied == f"tb-bottleneck review {folder} fixed debug/{NAME} --cause {CAUSE} --in "
     assert violations(seen, False) == violations(seen, True) == []
     assert seen.errors == []
-
-
-def test_one_click_shows_what_has_changed_since_the_baseline(reviewed_board, visit):
-    seen = visit(reviewed_board[0], quote(f"slow/{NAME}", safe=""))
-    seen.frame.get_by_role("button", name="Changed since the baseline").click(timeout=PATIENCE)
-    expect(seen.frame.locator(".comparison h2.answer")).to_contain_text("2", timeout=PATIENCE)
-    assert f"with={quote(f'fast/{NAME}', safe='')}" in seen.page.evaluate("location.hash")
 
 
 def test_the_overview_filters_by_state_and_has_the_ledger(reviewed_board, visit):
@@ -76,7 +66,7 @@ def test_the_overview_filters_by_state_and_has_the_ledger(reviewed_board, visit)
     names = overview.get_by_role("table", name="Trainings").locator("tbody th")
     overview.get_by_role("combobox", name="Findings").select_option("accepted")
     expect(names).to_have_count(1)
-    expect(names).to_contain_text("accepted, owner Ben, 1 comment")
+    expect(names).to_contain_text("accepted, 1 comment")
     overview.get_by_role("combobox", name="Findings").select_option("open")
     expect(names).to_have_count(1)
     expect(names).to_contain_text("fast")

@@ -1,7 +1,6 @@
-"""Tables, roofline, ranks, and shared forms of a report, in a real TensorBoard and a real Chromium."""
+"""Ranks, memory, and shared forms of a report, in a real TensorBoard and a real Chromium."""
 
 import json
-import re
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,73 +14,6 @@ from tb_bottleneck.__main__ import main
 from tests.browser.accessibility import violations
 from tests.browser.pages import PATIENCE, VIEWS, overhang
 from tests.browser.stage import telemetry
-
-
-def test_tables_are_sorted_and_searched(look):
-    seen = look("tables")
-    kernels = seen.frame.locator("section.sortable").filter(has=seen.frame.get_by_role("heading", name="Kernels"))
-    names = kernels.locator("tbody th")
-    first = names.first.inner_text()
-    kernels.get_by_role("button", name=re.compile("^Mean")).click()
-    kernels.get_by_role("button", name=re.compile("^Mean")).click()
-    expect(kernels.locator("th[aria-sort=ascending]")).to_have_count(1)
-    search = kernels.locator("input[type=search]")
-    if search.count():
-        search.fill("no kernel is called like this")
-        expect(names).to_have_count(0)
-        search.fill("")
-    assert first
-    names.first.locator("button").click()
-    expect(seen.frame.locator("section.timeline canvas")).to_be_visible(timeout=PATIENCE)
-
-
-def test_waits_are_listed_by_their_place(look):
-    seen = look("tables", run="reads")
-    waits = seen.frame.locator("section.sortable").filter(
-        has=seen.frame.get_by_role("heading", name="Waits for the device")
-    )
-    expect(waits.locator("tbody tr").first).to_contain_text("a value from the device")
-
-
-def test_each_step_has_its_account_and_leads_to_the_timeline(look):
-    seen = look("tables", run="checkpoints")
-    columns = seen.frame.locator(".columns-chart button")
-    assert columns.count() > 1
-    columns.nth(1).hover()
-    expect(seen.frame.locator(".step-account .reading")).to_contain_text("Step 2")
-    columns.nth(1).click()
-    expect(seen.frame.locator("section.timeline canvas")).to_be_visible(timeout=PATIENCE)
-
-
-def test_the_steps_are_one_stop_for_tab_and_walked_with_the_arrow_keys(look):
-    """There may be hundreds of them between two tables."""
-    seen = look("tables")
-    steps = seen.frame.locator(".columns-chart .column")
-    expect(steps.first).to_be_visible(timeout=PATIENCE)
-    assert steps.count() > 2
-    assert seen.frame.locator(".columns-chart .column[tabindex='0']").count() == 1
-    steps.first.focus()
-    seen.page.keyboard.press("ArrowRight")
-    expect(steps.nth(1)).to_be_focused()
-    expect(seen.frame.locator(".step-account .reading")).to_contain_text("Step 2")
-    seen.page.keyboard.press("Tab")
-    assert seen.frame.locator(".column:focus").count() == 0
-
-
-def test_a_roofline_without_shapes_says_what_to_record(look):
-    seen = look("roofline")
-    expect(seen.frame.locator("#panel")).to_contain_text("record_shapes=True")
-
-
-@pytest.mark.parametrize("width", [360, 768, 1280])
-def test_letters_of_a_drawing_keep_their_size(look, width):
-    """Drawings were scaled like pictures, and between two widths their letters were too small to read."""
-    seen = look("roofline", run="shapes", viewport={"width": width, "height": 900})
-    drawing = seen.frame.locator(".roofline > svg")
-    expect(drawing).to_be_visible(timeout=PATIENCE)
-    seen.page.wait_for_timeout(200)
-    drawn, shown = drawing.evaluate("one => [one.viewBox.baseVal.width, one.getBoundingClientRect().width]")
-    assert abs(drawn - shown) <= 1
 
 
 def test_a_job_leads_with_its_verdict_and_its_ranks_are_one_click_away(look):
@@ -156,10 +88,8 @@ def test_a_report_is_shared_in_each_form(look, tmp_path, chromium):
         seen.frame.locator(".share summary").click()
         seen.frame.locator(".share .menu button", has_text=name).click()
 
-    chosen("Copy as Markdown")
-    expect(seen.frame.locator(".share [role=status]")).to_contain_text("copied")
-    assert seen.page.evaluate("navigator.clipboard.readText()").startswith("## ")
     chosen("Copy the address")
+    expect(seen.frame.locator(".share [role=status]")).to_contain_text("copied")
     assert "#tb_bottleneck" in seen.page.evaluate("navigator.clipboard.readText()")
     with seen.page.expect_download() as downloading:
         chosen("JSON")
@@ -175,7 +105,7 @@ def test_a_report_is_shared_in_each_form(look, tmp_path, chromium):
     assert seen.frame.locator("h1").inner_text() in words
     assert "num_workers" in words
     assert "Waiting for data" in words
-    assert "Copy as Markdown" not in words
+    assert "Copy the address" not in words
 
 
 @pytest.mark.parametrize("width", [390, 1280, 2560])

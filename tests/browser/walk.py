@@ -81,8 +81,7 @@ STOPS = {
     "shortcuts": Stop("staged", "dialog[open]", f"starved/{NAME}"),
     "tree": _staged("starved", "tree", "#panel .tree-table"),
     "timeline": _staged("starved", "timeline", "section.timeline canvas"),
-    "tables": _staged("checkpoints", "tables", "section.sortable tbody tr"),
-    "roofline": _staged("shapes", "roofline", ".roofline > svg"),
+    "kernels": _staged("shapes", "tree&p.tb_bottleneck.tree=by%3Dkernel", "#panel .tree-table"),
     "memory": _staged("leak", "memory", "#panel .memory"),
     "job": _staged("job", "job", "section.heat-map canvas", source="rank0.17.pt.trace.json"),
     "live": _staged("watched", "live", "section.telemetry", source=EVENTS),
@@ -100,7 +99,7 @@ STOPS = {
         "rows",
         "section.waterfall",
         f"sweep/w1/{NAME}",
-        "&p.tb_bottleneck.view=whatif&p.tb_bottleneck.if=device%3DH200%2BSXM%26workers%3D4",
+        "&p.tb_bottleneck.view=compare&p.tb_bottleneck.if=device%3DH200%2BSXM%26workers%3D4",
     ),
 }
 

@@ -128,7 +128,6 @@ def test_an_internal_failure_is_reported_as_ours(report, monkeypatch, caplog):
     [
         ("input", "parts.loader_work"),
         ("compilation", "parts.compiled_steps"),
-        ("serving", "parts.serving_steps"),
         ("places", "trace.cause_places"),
         ("efficiency", "parts.utilisation"),
     ],

@@ -121,16 +121,8 @@ def test_the_blocks_are_those_of_the_drawing(inspected):
     timeline = whole(inspected)
     assert [name for name, _, _ in named_blocks(timeline, "steps")] == ["Step 1", "Step 2"]
     assert [(begin, length) for _, begin, length in named_blocks(timeline, "device")] == [(5, 5), (15, 5)]
-    assert [name for name, _, _ in named_blocks(timeline, "host")] == ["ProfilerStep#0", "ProfilerStep#1"]
     assert ("input", 0, 4) in named_blocks(timeline, "account")
     assert list(timeline.keys) == list(KEYS)
-
-
-def test_what_the_host_calls_is_nested_and_coloured_by_what_it_does(inspected):
-    lanes = [lane for lane in whole(inspected).lanes if lane.group == "host"]
-    assert [lane.depth for lane in lanes] == [0, 1, 2]
-    assert {KEYS[key] for key in lanes[1].key} == {"input", "op"}
-    assert {KEYS[key] for key in lanes[2].key} == {"call"}
 
 
 def test_every_range_has_the_same_lanes(inspected):

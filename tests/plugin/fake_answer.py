@@ -6,12 +6,12 @@ from pathlib import Path
 
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.drilldown.inspected_trace import TraceCache
-from tb_bottleneck.plugin.workers.questions import RecordingQuestion, TablesQuestion
+from tb_bottleneck.plugin.workers.questions import RecordingQuestion, TimelineQuestion
 
 
 def answer(question: RecordingQuestion, traces: TraceCache, progress: Callable[[int, int], None]) -> bytes:
     """Returns the question's id and the number of this process, unless the id asks for a failure."""
-    assert isinstance(question, TablesQuestion)
+    assert isinstance(question, TimelineQuestion)
     assert isinstance(traces, TraceCache)
     progress(1, 4)
     if question.trace.id == "raise":

@@ -18,14 +18,13 @@ def notes(*rows):
 
 
 def states(review):
-    return {state.cause: (state.state, state.reason, state.fixed_in, state.owner) for state in review.states}
+    return {state.cause: (state.state, state.reason, state.fixed_in) for state in review.states}
 
 
 def test_the_latest_note_decides_and_a_note_about_the_run_is_about_its_findings_too():
     found = reviews_of(
         notes(
             (Action.ACCEPT, "resnet/slow", "sync", "debugging"),
-            (Action.OWN, "resnet/slow", "", "Ben"),
             (Action.FIXED, "resnet/slow/t.pt.trace.json", "loader", "", "bert"),
             (Action.REOPEN, "resnet/slow", "sync", "slow again"),
         ),
@@ -33,9 +32,9 @@ def test_the_latest_note_decides_and_a_note_about_the_run_is_about_its_findings_
     )
     assert found.keys() == {SLOW, EVENTS}
     assert states(found[SLOW]) == {
-        "": ("open", "", "", "Ben"),
-        "sync": ("open", "slow again", "", "Ben"),
-        "loader": ("fixed", "", "bert", "Ben"),
+        "": ("open", "", ""),
+        "sync": ("open", "slow again", ""),
+        "loader": ("fixed", "", "bert"),
     }
     assert "loader" not in states(found[EVENTS]), "the note names one recording of the run"
 
@@ -50,27 +49,12 @@ def test_comments_are_kept_in_order_and_belong_to_what_they_name():
     assert (len(whole.comments), len(sync.comments), sync.earlier_comments) == (25, 25, 0)
 
 
-def test_a_recording_has_the_baseline_of_its_innermost_folder():
-    pinned = notes(
-        (Action.BASELINE, "bert", "", "."),
-        (Action.BASELINE, "bert", "", "resnet"),
-        (Action.BASELINE, "resnet/slow", "", "resnet"),
-        (Action.BASELINE, "gone", "", "resnet/slow/deep"),
-    )
-    found = reviews_of(pinned, [EVENTS, SLOW, OTHER, TOP, recording("resnet2"), recording("resnet/slow/deep")])
-    pairs = {name.run: (review.group, review.baseline) for name, review in found.items()}
-    assert pairs["resnet/slow"] == ("resnet", "resnet/slow/t.pt.trace.json"), "a trace, not telemetry"
-    assert pairs["."] == pairs["resnet2"] == pairs["bert"] == (".", "bert/t.pt.trace.json")
-    assert "resnet/slow/deep" not in pairs, "its baseline is gone"
-
-
 def test_the_review_of_a_training_has_what_was_stated_about_any_of_its_recordings():
     untouched = pb.ReviewState(state="open")
     accepted = pb.ReviewState(cause="checkpointing", state="accepted", by="Ana")
-    owned = pb.ReviewState(state="open", owner="Ben")
+    commented = pb.ReviewState(state="open", comments=[pb.ReviewComment(by="Ben", text="x")])
     trace = pb.Review(states=[untouched, accepted])
-    telemetry = pb.Review(states=[owned, pb.ReviewState(cause="checkpointing", state="open")], baseline="a", group="g")
+    telemetry = pb.Review(states=[commented, pb.ReviewState(cause="checkpointing", state="open")])
     found = together([trace, telemetry])
-    assert (state_of(found, "checkpointing").by, state_of(found, "").owner) == ("Ana", "Ben")
-    assert (found.baseline, found.group) == ("a", "g")
+    assert (state_of(found, "checkpointing").by, state_of(found, "").comments[0].by) == ("Ana", "Ben")
     assert state_of(together([]), "checkpointing").state == "open"

@@ -24,7 +24,7 @@ sys.stdin.readline()
 for number in range(1000):
     notes.write(Action.COMMENT, "run", text=f"{sys.argv[2]} {number}")
 """
-NOTE = {"id": "a", "time_ns": 5, "writer": "Ana", "action": "own", "subject": "run", "text": "Ben"}
+NOTE = {"id": "a", "time_ns": 5, "writer": "Ana", "action": "comment", "subject": "run", "text": "Ben"}
 
 
 def test_two_people_of_the_same_name_write_1000_notes_each_at_once_and_nothing_is_lost(tmp_path):
@@ -48,10 +48,10 @@ def test_two_people_of_the_same_name_write_1000_notes_each_at_once_and_nothing_i
 def test_each_writing_process_has_a_file_of_its_own_and_only_adds_to_it(tmp_path):
     first, second = NoteWriter(str(tmp_path), "Ana"), NoteWriter(str(tmp_path), "Ana")
     assert not first.path.parent.exists(), "reading the review writes nothing"
-    first.write(Action.OWN, "run", text="Ben")
-    second.write(Action.OWN, "run", text="Cem")
+    first.write(Action.COMMENT, "run", text="Ben")
+    second.write(Action.COMMENT, "run", text="Cem")
     before = first.path.read_bytes()
-    first.write(Action.OWN, "run", text="Dia")
+    first.write(Action.COMMENT, "run", text="Dia")
     assert first.path != second.path
     assert first.path.read_bytes().startswith(before)
 
@@ -87,7 +87,7 @@ def test_what_is_no_note_is_left_out_and_said(tmp_path):
     (directory / "4.jsonl").write_bytes(b"x" * (store.MAX_FILE_BYTES + 1))
     (directory / "other.txt").write_text("not ours")
     found = read_notes(str(tmp_path))
-    assert found.notes == (Note("a", 5, "Ana", Action.OWN, "run", text="Ben"),)
+    assert found.notes == (Note("a", 5, "Ana", Action.COMMENT, "run", text="Ben"),)
     assert [problem.split()[1] for problem in found.problems] == ["3", str(len(bad))]
 
 
@@ -115,13 +115,13 @@ def test_a_logdir_without_write_permission_is_an_error_and_without_a_review_it_i
     assert read_notes(str(tmp_path)) == read_notes("s3://bucket/runs") == store.Notes()
     (tmp_path / REVIEW_DIRECTORY).write_text("a file")
     with pytest.raises(OSError, match="exists"):
-        NoteWriter(str(tmp_path), "Ana").write(Action.OWN, "run", text="Ben")
+        NoteWriter(str(tmp_path), "Ana").write(Action.COMMENT, "run", text="Ben")
     assert read_notes(str(tmp_path)) == store.Notes()
 
 
 def test_whoever_may_write_to_the_logdir_may_write_to_the_review(tmp_path):
     tmp_path.chmod(0o2775)
-    NoteWriter(str(tmp_path), "Ana").write(Action.OWN, "run", text="Ben")
+    NoteWriter(str(tmp_path), "Ana").write(Action.COMMENT, "run", text="Ben")
     assert (tmp_path / REVIEW_DIRECTORY).stat().st_mode & 0o7777 == 0o2775
 
 
@@ -130,11 +130,22 @@ def test_names_in_several_directories_begin_with_the_name_of_theirs(tmp_path):
         (tmp_path / name).mkdir()
         notes = NoteWriter(str(tmp_path / name), "Ana")
         notes.write(Action.FIXED, "x", fixed_in=".")
-        notes.write(Action.BASELINE, ".", text=".")
+        notes.write(Action.COMMENT, ".", text=".")
     found = read_all((Root(str(tmp_path / "a"), "A"), Root(str(tmp_path / "b"))))
     assert {(note.subject, note.fixed_in, note.text) for note in found.notes} == {
         ("A/x", "A", ""),
-        ("A", "", "A"),
+        ("A", "", "."),
         ("x", ".", ""),
         (".", "", "."),
     }
+
+
+def test_notes_of_actions_that_no_longer_exist_are_comments():
+    found = [parse(json.dumps(NOTE | {"action": action, "text": text}).encode()) for action, text in RETIRED]
+    assert [(note.action, note.text) for note in found] == [
+        (Action.COMMENT, "owner: Ben"),
+        (Action.COMMENT, "baseline of ."),
+    ]
+
+
+RETIRED = (("own", "Ben"), ("baseline", "."))

@@ -23,7 +23,6 @@ ROOTS = {
     "diagnose": ("Reports",),
     "compare": ("Comparison", "RunSeries"),
     "what-if": ("WhatIf", "WhatIfTable"),
-    "tables": ("Tables", "Details"),
 }
 """The messages that a command prints with --json, by the command."""
 
@@ -124,7 +123,7 @@ def of_tree() -> dict[str, Any]:
     """Returns the schema of `tree --json`, with and without --against."""
     number, text = {"type": "number"}, {"type": "string"}
     times = ("time_ns", "share", "own_ns", "device_ns", "host_ns", "wait_ns", "backward_ns", "moved_bytes", "flops",
-             "allocated_bytes")  # fmt: skip
+             "allocated_bytes", "bounded_ns", "ideal_ns")  # fmt: skip
     node = _object(
         name=text,
         kind=text,

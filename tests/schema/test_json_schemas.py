@@ -42,11 +42,6 @@ def trace(problem: str, side: str = "slow") -> str:
     return str(next((RECORDED / problem / side).glob("*.pt.trace.json.gz")))
 
 
-def operator(path: str, capsys: pytest.CaptureFixture[str]) -> str:
-    main(["tables", path, "--json"])
-    return str(json.loads(capsys.readouterr().out)["operators"][0]["name"])
-
-
 PROBLEMS = sorted(path.name for path in RECORDED.iterdir() if (path / "slow").is_dir())
 
 
@@ -81,17 +76,7 @@ def test_predictions(problem: str, changes: list[str], capsys: pytest.CaptureFix
     assert problems("what-if", values) == []
 
 
-@pytest.mark.parametrize("problem", ["garbage_collection", "simulated/small_kernels"])
-def test_tables_and_their_details(problem: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["tables", trace(problem), "--json"])
-    assert problems("tables", json.loads(capsys.readouterr().out)) == []
-    main(["tables", trace(problem), "--operator", operator(trace(problem), capsys), "--json"])
-    values = json.loads(capsys.readouterr().out)
-    assert "shapes" in values
-    assert problems("tables", values) == []
-
-
-@pytest.mark.parametrize("by", ["module", "line", "operator", "range"])
+@pytest.mark.parametrize("by", ["module", "line", "operator", "range", "kernel", "communication"])
 def test_trees(by: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["tree", trace("garbage_collection"), "--by", by, "--json"])
     assert problems("tree", json.loads(capsys.readouterr().out)) == []

@@ -1,8 +1,6 @@
 // The page: the trainings on the left (on top of a narrow page), the chosen one on the right.
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { RunList } from "../features/run_list/run_list";
-import { storeEnd, tourRuns } from "../features/tour/runs";
-import { inUrl, putInUrl } from "../shared/page/host";
 import { liveJobOf, type LiveJob } from "../shared/live";
 import type { RunList as RunListAnswer } from "../shared/report";
 import { isTelemetry, isTrace } from "../shared/run/groups";
@@ -26,7 +24,6 @@ const NoRecordings = lazyView(async () => (await import("./empty_pages")).NoReco
 const Vanished = lazyView(async () => (await import("./empty_pages")).Vanished);
 const Overview = lazyView(async () => (await import("../features/overview/overview")).Overview);
 const StalledJobs = lazyView(async () => (await import("../features/live/live_notice")).StalledJobs);
-const Tour = lazyView(async () => (await import("../features/tour/tour")).Tour);
 
 export function App({ store, session }: { store: Store; session: Session }) {
   const [state, setState] = useState(store.state);
@@ -37,13 +34,6 @@ export function App({ store, session }: { store: Store; session: Session }) {
 
   useEffect(() => window.scrollTo({ top: 0 }), [state.chosen, state.view, state.baseline, state.series, state.overview === undefined]);
   useFocusRestore();
-
-  const [tour, setTour] = useState(() => tourRuns(inUrl("tour")));
-  const endTour = () => {
-    storeEnd();
-    putInUrl("tour", "", "same");
-    setTour(undefined);
-  };
 
   const { list, failure, filter } = state;
   const chosen = state.overview === undefined ? state.chosen : undefined;
@@ -78,7 +68,6 @@ export function App({ store, session }: { store: Store; session: Session }) {
           <div class="columns">
             {runList}
             <main>
-              {tour && <Tour runs={tour} session={session} end={endTour} />}
               {elsewhere.length > 0 && <StalledJobs jobs={elsewhere} open={(job) => openLive(job, list, session)} />}
               {state.overview === undefined ? (
                 <ChosenRecording state={state} session={session} />

@@ -25,10 +25,8 @@ const isSnapshot = ({ evidence_source }: RunEntry) => evidence_source === "snaps
 
 const FACTS: Readonly<Record<View, ViewFacts>> = {
   diagnosis: { title: "Diagnosis", missing: () => undefined },
-  tree: { title: "Breakdown", shows: isReadableTrace, missing: missingOperations },
+  tree: { title: "Where", shows: isReadableTrace, missing: missingOperations },
   timeline: { title: "Timeline", shows: isReadableTrace, missing: missingOperations },
-  tables: { title: "Operators", shows: isReadableTrace, missing: missingOperations },
-  roofline: { title: "Roofline", shows: isReadableTrace, missing: missingOperations },
   memory: {
     title: "Memory",
     shows: ({ peak_bytes }) => peak_bytes !== undefined,
@@ -40,16 +38,11 @@ const FACTS: Readonly<Record<View, ViewFacts>> = {
     missing: (report, entry) => missingTrace(report, entry) ?? ((report.world_size ?? 1) > 1 ? undefined : "This run has one process."),
   },
   live: {
-    title: "Telemetry",
+    title: "Over time",
     shows: ({ evidence_source }) => evidence_source === "telemetry",
     missing: (_, { evidence_source }) => (evidence_source === "telemetry" ? undefined : `This recording is a ${evidence_source || "trace"}. The monitor records telemetry.`),
   },
   compare: { title: "Compare", shows: isTrace, missing: missingTrace },
-  whatif: {
-    title: "What if",
-    shows: (entry) => isTrace(entry) && entry.verdict !== undefined,
-    missing: (report, entry) => missingTrace(report, entry) ?? (report.verdict ? undefined : "A prediction needs a recording with a verdict."),
-  },
 };
 
 export const titleOf = (view: View): string => FACTS[view].title;

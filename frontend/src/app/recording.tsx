@@ -50,7 +50,7 @@ function Content({ report, analysis, shown }: Props) {
         </section>
       )}
       <Headline report={report} job={job} openJob={shown && view !== "job" ? () => shown.session.open("job") : undefined} analysis={analysis}>
-        <Share report={report} markdown={() => markdownOf(report)} />
+        <Share report={report} />
       </Headline>
       {training && shown && <Evidence training={training} shown={shown.entry} choose={(recording) => shown.session.choose(keyOf(recording), hasView(view, recording) ? view : "diagnosis")} />}
       {shown && <Tabs report={report} entry={shown.entry} training={training} session={shown.session} view={view} />}
@@ -91,9 +91,4 @@ class ErrorBoundary extends Component<BoundaryProps, { readonly broken?: { reado
       </section>
     );
   }
-}
-
-async function markdownOf(report: Report): Promise<string> {
-  const [{ reportMarkdown }, { efficiencyMarkdown }] = await Promise.all([import("../features/diagnosis/markdown"), import("../features/efficiency/markdown")]);
-  return reportMarkdown(report, efficiencyMarkdown(report));
 }

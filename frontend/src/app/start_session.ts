@@ -66,7 +66,7 @@ export function startSession(store: Store, client: Client): Session {
     compare: (key) => act({ type: "series", keys: undefined }, { type: "baseline", key }, open("compare")),
     compareSeries: (keys) => act({ type: "baseline", key: undefined }, { type: "series", keys }, open("compare")),
     showOverview: (query) => act({ type: "overview", query }),
-    predict: (text) => act({ type: "conditions", text: text || undefined }, open("whatif")),
+    predict: (text) => act({ type: "series", keys: undefined }, { type: "baseline", key: undefined }, { type: "conditions", text: text || undefined }, open("compare")),
     showTree: (text) => act({ type: "tree", text: text || undefined }, open("tree")),
     refresh: () => poller.now(),
   };

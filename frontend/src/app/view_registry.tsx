@@ -17,8 +17,6 @@ export const RunTime = lazyView(async () => (await import("../features/diagnosis
 export const Phases = lazyView(async () => (await import("../features/diagnosis/phases")).Phases);
 const Tree = lazyView(async () => (await import("../features/tree/tree")).TreeView);
 const Timeline = lazyView(async () => (await import("../features/timeline/timeline")).TimelineView);
-const Tables = lazyView(async () => (await import("../features/tables/tables")).TablesView);
-const Roofline = lazyView(async () => (await import("../features/roofline/roofline")).RooflineView);
 const Memory = lazyView(async () => (await import("../features/memory/memory")).MemoryView);
 const Job = lazyView(async () => (await import("../features/job/job")).JobView);
 const Telemetry = lazyView(async () => (await import("../features/telemetry/telemetry")).TelemetryView);
@@ -26,7 +24,6 @@ const Compare = lazyView(async () => (await import("../features/compare/compare"
 const Efficiency = lazyView(async () => (await import("../features/efficiency/efficiency")).Efficiency);
 export const LiveNotice = lazyView(async () => (await import("../features/live/live_notice")).LiveNotice);
 const RankHistory = lazyView(async () => (await import("../features/live/rank_history")).RankHistory);
-const WhatIf = lazyView(async () => (await import("../features/what_if/what_if")).WhatIfView);
 
 /** A recording in the list with its report, and what of it is shown. */
 export interface Shown {
@@ -40,15 +37,15 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
   diagnosis: ({ report, entry, session, state: { list } }) => (
     <Diagnosis
       report={report}
-      details={(report.step_parts.length > 0 || report.input || report.compilation || report.graphs || report.serving) && <Details {...report} />}
+      details={(report.step_parts.length > 0 || report.input || report.compilation || report.graphs) && <Details {...report} />}
       phases={report.phases.length > 1 && <Phases phases={report.phases} showFocus={session.showFocus} />}
       run={report.run_time && <RunTime run_time={report.run_time} />}
       showFocus={session.showFocus}
-      predict={() => session.open("whatif")}
+      predict={() => session.predict("")}
       showMemory={() => session.open("memory")}
       {...(isTrace(entry) ? { showPlace: (place: Place) => void showPlace(session, place) } : {})}
       efficiency={(report.efficiency || report.headroom.length > 0) && <Efficiency report={report} />}
-      reviewed={{ logdir: list?.logdir ?? "", entry, compare: session.compare }}
+      reviewed={{ logdir: list?.logdir ?? "", entry }}
     />
   ),
   tree: (shown) => (
@@ -61,8 +58,6 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
     />
   ),
   timeline: (shown) => <Timeline {...viewProps(shown)} />,
-  tables: (shown) => <Tables {...viewProps(shown)} />,
-  roofline: (shown) => <Roofline {...viewProps(shown)} />,
   memory: ({ report, entry, session, state: { list, baseline } }) => (
     <Memory report={report} entry={entry} runs={list?.runs ?? []} session={session} baseline={baseline} />
   ),
@@ -78,10 +73,9 @@ const RENDERED: Readonly<Record<View, (shown: Shown) => JSX.Element>> = {
       <Telemetry {...viewProps(shown)} />
     </>
   ),
-  compare: ({ report, entry, session, state: { list, baseline, series } }) => (
-    <Compare session={session} report={report} entry={entry} runs={list?.runs ?? []} baseline={baseline} series={series} />
+  compare: ({ report, entry, session, state: { list, baseline, series, conditions } }) => (
+    <Compare session={session} report={report} entry={entry} runs={list?.runs ?? []} baseline={baseline} series={series} conditions={conditions} />
   ),
-  whatif: ({ report, entry, session, state: { conditions } }) => <WhatIf session={session} report={report} entry={entry} conditions={conditions} />,
 };
 
 const ranksOverTime = ({ entry, session, state: { live } }: Shown) => liveJobOf(live, entry.run) && <RankHistory client={session.client} run={entry.run} />;

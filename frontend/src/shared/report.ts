@@ -177,8 +177,6 @@ export interface Report {
   readonly input?: InputPipeline;
   /** absent if nothing was compiled with torch.compile */
   readonly compilation?: Compilation;
-  /** absent if no step of an inference server was marked */
-  readonly serving?: Serving;
   /** only if the severity is none */
   readonly headroom: readonly Headroom[];
   /** absent if no captured graph was launched */
@@ -197,7 +195,7 @@ export interface Report {
 
 /** A part of a report that could not be built. */
 export interface BrokenPart {
-  /** memory | input | compilation | graphs | serving | places | efficiency | headroom */
+  /** memory | input | compilation | graphs | places | efficiency | headroom */
   readonly part: string;
   readonly because: string;
 }
@@ -334,36 +332,6 @@ export interface GraphBreak {
   readonly reason: string;
   /** from the end of the graph before it to the next graph, without compiling */
   readonly ns_per_step?: number;
-}
-
-/** The steps of an inference server, as vLLM and SGLang mark them. */
-export interface Serving {
-  /** vLLM | SGLang */
-  readonly server: string;
-  /** prefill, decode, mixed, other; without empty ones */
-  readonly kinds: readonly ServingSteps[];
-  /** the same by shape, the longest time first */
-  readonly shapes: readonly ServingSteps[];
-}
-
-/** Equal steps of an inference server. */
-export interface ServingSteps {
-  /** prefill | decode | mixed | other */
-  readonly kind: string;
-  readonly count: number;
-  /** of the time of all steps and of the pauses between them */
-  readonly share: number;
-  /** median, of the host */
-  readonly step_ns: number;
-  /** median time in which the device works on the step */
-  readonly device_ns?: number;
-  /** median time from the end of the step before it, of the host */
-  readonly pause_ns?: number;
-  /** of a shape */
-  readonly prefill_requests?: number;
-  readonly prefill_tokens?: number;
-  readonly decode_requests?: number;
-  readonly decode_tokens?: number;
 }
 
 /** What a step achieves of what the device can do. An absent number is not known; its note says why. The definitions are the same for traces and telemetry (knowledge/efficiency.toml). */
@@ -1302,8 +1270,6 @@ export interface RunSeries {
   readonly varies: string;
   /** ordered by the varying value, otherwise as given */
   readonly points: readonly RunPoint[];
-  /** absent if the values are not numbers, or nothing is gained */
-  readonly knee?: Knee;
   /** absent if no run is slower than those before it */
   readonly regression_point?: RegressionPoint;
   readonly headline: string;
@@ -1335,13 +1301,6 @@ export interface RunPoint {
   readonly steps: number;
   /** all runs with this setting */
   readonly runs: readonly string[];
-}
-
-/** The value from which on a further increase gains little. */
-export interface Knee {
-  readonly run: string;
-  readonly value: string;
-  readonly because: string;
 }
 
 /** The point in a history of runs from which on the runs are slower. */
@@ -1399,7 +1358,7 @@ export interface Timeline {
 
 /** One row of the timeline. */
 export interface Lane {
-  /** account | steps | critical | host | python | device */
+  /** account | steps | host | device */
   readonly group: string;
   /** of the thread or the stream; untrusted text */
   readonly title: string;
@@ -1420,328 +1379,7 @@ export interface Lane {
   readonly busy: readonly number[];
 }
 
-/** GET tables?id= */
-export interface TablesAnswer {
-  readonly id: string;
-  /** as in TimelineAnswer */
-  readonly state: string;
-  readonly progress: number;
-  readonly problem: string;
-  readonly tables?: Tables;
-}
-
-/** What ran in the judged window: kernels, operators, synchronisations, copies. */
-export interface Tables {
-  readonly window_ns: number;
-  readonly steps: number;
-  /** longest first */
-  readonly kernels: readonly KernelRow[];
-  readonly kernels_left_out?: LeftOut;
-  /** longest first */
-  readonly operators: readonly OperatorRow[];
-  readonly operators_left_out?: LeftOut;
-  /** costliest first */
-  readonly syncs: readonly SyncRow[];
-  readonly copies: readonly CopyRow[];
-  readonly roofline?: Roofline;
-  readonly step_account?: StepColumns;
-  /** longest first */
-  readonly communications: readonly CommunicationRow[];
-  /** longest first; empty if the recording cannot be replayed */
-  readonly critical_path: readonly CriticalRow[];
-}
-
-/** The rows that a table does not list. */
-export interface LeftOut {
-  readonly rows: number;
-  readonly total_ns: number;
-}
-
-/** All calls of one kernel in the window. */
-export interface KernelRow {
-  /** untrusted text */
-  readonly name: string;
-  /** owner of its time while it runs alone */
-  readonly regime: string;
-  readonly calls: number;
-  readonly total_ns: number;
-  /** of the window: of the time in which one of them runs */
-  readonly share: number;
-  readonly mean_ns: number;
-  /** share of the roof that bounds it; absent if it is not known from the shapes */
-  readonly reached?: number;
-  /** compute | memory, or empty */
-  readonly roof: string;
-  /** "bf16", or empty if it is not known from the name */
-  readonly precision: string;
-  /** tensor | vector, or empty */
-  readonly unit: string;
-  /** the longest call */
-  readonly begin_ns: number;
-  readonly end_ns: number;
-  readonly min_ns: number;
-  readonly max_ns: number;
-  /** means over the time; absent if not recorded */
-  readonly blocks_per_sm?: number;
-  /** 0 to 1, as the profiler estimates it from registers and shared memory */
-  readonly occupancy?: number;
-}
-
-/** All calls of one operator in the window. */
-export interface OperatorRow {
-  /** untrusted text */
-  readonly name: string;
-  readonly calls: number;
-  /** excluding the operators that it calls */
-  readonly host_ns: number;
-  /** of kernels that it launches directly */
-  readonly device_ns: number;
-  /** of the window: of the time in which its work runs; on a CPU run host time */
-  readonly share: number;
-  readonly reached?: number;
-  readonly roof: string;
-  /** the longest call */
-  readonly begin_ns: number;
-  readonly end_ns: number;
-  /** with the operators that it calls; recursion counts once */
-  readonly host_total_ns: number;
-  readonly device_total_ns: number;
-  /** of a call, with the operators that it calls: device time, on a CPU run host time */
-  readonly min_ns: number;
-  readonly mean_ns: number;
-  readonly max_ns: number;
-  /** launched per call, by it and the operators that it calls */
-  readonly kernels: number;
-  /** a contraction: tensor cores could do its work */
-  readonly tensor_eligible: boolean;
-  /** of `device_ns`, in kernels on tensor cores; absent without kernels of a known unit */
-  readonly tensor_share?: number;
-}
-
-/** Synchronisations of the host with the device at one place in the program. */
-export interface SyncRow {
-  /** read | upload | shape | explicit | other */
-  readonly kind: string;
-  /** untrusted text */
-  readonly operator: string;
-  /** function of the user and the line of its def, if Python frames were recorded */
-  readonly line: string;
-  readonly calls: number;
-  /** host time in the calls */
-  readonly waited_ns: number;
-  /** device idle time that they caused */
-  readonly cost_ns: number;
-  /** cost of the window */
-  readonly share: number;
-  /** the costliest one */
-  readonly begin_ns: number;
-  readonly end_ns: number;
-}
-
-/** Copies of one kind. */
-export interface CopyRow {
-  /** as recorded by the profiler; untrusted text */
-  readonly name: string;
-  readonly calls: number;
-  readonly bytes: number;
-  readonly total_ns: number;
-  /** of the window */
-  readonly share: number;
-  readonly bytes_per_s?: number;
-  /** the longest one */
-  readonly begin_ns: number;
-  readonly end_ns: number;
-}
-
-/** All calls of one collective operation, or of a message, in one process group with one size. */
-export interface CommunicationRow {
-  /** all_reduce | all_gather | ... */
-  readonly operation: string;
-  /** untrusted text; empty if it is not recorded */
-  readonly group: string;
-  /** of the group; 0 if it is not recorded */
-  readonly ranks: number;
-  readonly calls: number;
-  /** of one call: the larger side; 0 if it is not recorded */
-  readonly bytes: number;
-  readonly total_ns: number;
-  /** of the window: of the time in which one of them runs */
-  readonly share: number;
-  readonly min_ns: number;
-  readonly mean_ns: number;
-  readonly max_ns: number;
-  /** bytes / time, as nccl-tests defines it; with the wait for other ranks */
-  readonly algorithm_bytes_per_s?: number;
-  readonly bus_bytes_per_s?: number;
-  /** the longest call */
-  readonly begin_ns: number;
-  readonly end_ns: number;
-}
-
-/** Part of the critical path: what each moment of the window had to wait for. */
-export interface CriticalRow {
-  /** of an operation of the device; untrusted text; empty for the host */
-  readonly name: string;
-  /** of the operation, or of the idle time of the device meanwhile */
-  readonly regime: string;
-  readonly count: number;
-  readonly total_ns: number;
-  /** of the window */
-  readonly share: number;
-  /** the longest part */
-  readonly begin_ns: number;
-  readonly end_ns: number;
-}
-
-/** GET details?id=&operator=NAME or details?id=&kernel=NAME */
-export interface DetailsAnswer {
-  readonly id: string;
-  /** as in TimelineAnswer */
-  readonly state: string;
-  readonly progress: number;
-  readonly problem: string;
-  readonly details?: Details;
-}
-
-/** The calls of one operator or kernel in the window, grouped in several ways; the longest groups first. */
-export interface Details {
-  readonly name: string;
-  /** of the operator's inputs, or those of the operator that launches the kernel */
-  readonly shapes: readonly DetailsRow[];
-  /** operators that call it, or launch it */
-  readonly callers: readonly DetailsRow[];
-  /** that it launches itself; empty for a kernel */
-  readonly kernels: readonly DetailsRow[];
-  /** functions of the program with their call chains */
-  readonly lines: readonly DetailsRow[];
-  readonly modules: readonly DetailsRow[];
-}
-
-export interface DetailsRow {
-  /** untrusted text */
-  readonly name: string;
-  readonly calls: number;
-  readonly device_ns: number;
-  /** without the operators that it calls; of a kernel 0 */
-  readonly host_ns: number;
-  /** of a call: device time, on a CPU run host time */
-  readonly min_ns: number;
-  readonly mean_ns: number;
-  readonly max_ns: number;
-  /** the longest call */
-  readonly begin_ns: number;
-  readonly end_ns: number;
-  /** call chain of a typical call, outermost first; untrusted text */
-  readonly chain: readonly string[];
-}
-
-/** GET find?id=&text= */
-export interface FindAnswer {
-  readonly id: string;
-  /** as in TimelineAnswer */
-  readonly state: string;
-  readonly progress: number;
-  readonly problem: string;
-  /** of all rows on the timeline whose names contain the text */
-  readonly count: number;
-  readonly total_ns: number;
-  /** in order of time, at most 1,000 */
-  readonly rows: readonly FoundRow[];
-}
-
-export interface FoundRow {
-  /** untrusted text */
-  readonly name: string;
-  /** of the timeline */
-  readonly track: string;
-  readonly begin_ns: number;
-  readonly end_ns: number;
-}
-
-/** GET dependencies?id=&begin=&track= */
-export interface DependenciesAnswer {
-  readonly id: string;
-  /** as in TimelineAnswer */
-  readonly state: string;
-  readonly progress: number;
-  readonly problem: string;
-  readonly dependencies?: Dependencies;
-}
-
-/** What an operation of a device comes from, and what it waited for. */
-export interface Dependencies {
-  /** untrusted text, as all names below */
-  readonly name: string;
-  /** launch | stream | other_stream | unknown */
-  readonly waited_for: string;
-  /** from the end of that to the start of the operation; may be a little below 0 */
-  readonly waited_ns: number;
-  /** the launching call, or the operation before it; absent if unknown */
-  readonly awaited?: TimelineRow;
-  /** absent if it is not recorded */
-  readonly launch?: TimelineRow;
-  /** outermost first */
-  readonly operators: readonly string[];
-  readonly modules: readonly string[];
-  readonly lines: readonly string[];
-  readonly ranges: readonly string[];
-  readonly bytes: number;
-  readonly blocks: number;
-  readonly occupancy?: number;
-  /** operations that waited for it */
-  readonly followers: readonly TimelineRow[];
-}
-
-export interface TimelineRow {
-  readonly name: string;
-  readonly begin_ns: number;
-  readonly end_ns: number;
-}
-
-/** The limits of the device, and what operators reached. */
-export interface Roofline {
-  /** if there is nothing to draw: what was not recorded, as a sentence */
-  readonly problem: string;
-  /** the line of code that records it */
-  readonly fix: string;
-  /** bytes per second */
-  readonly bandwidth: number;
-  /** calibration | data sheet | device properties */
-  readonly basis: string;
-  readonly roofs: readonly Roof[];
-  readonly points: readonly RoofPoint[];
-}
-
-export interface Roof {
-  readonly precision: string;
-  readonly flops_per_s: number;
-}
-
-/** One operator with one set of shapes. */
-export interface RoofPoint {
-  /** untrusted text */
-  readonly name: string;
-  /** untrusted text */
-  readonly shapes: string;
-  readonly precision: string;
-  /** floating-point operations per byte of minimum traffic */
-  readonly intensity: number;
-  readonly flops_per_s: number;
-  readonly total_ns: number;
-  /** of the window */
-  readonly share: number;
-  readonly calls: number;
-}
-
-/** The account of each step. If there are many steps, neighbours are merged into their mean. */
-export interface StepColumns {
-  readonly begin_ns: readonly number[];
-  readonly end_ns: readonly number[];
-  /** number of steps merged into this one */
-  readonly steps: readonly number[];
-  readonly regimes: readonly RegimeColumn[];
-}
-
+/** A value of each node of a tree for one regime. */
 export interface RegimeColumn {
   readonly regime: string;
   readonly title: string;
@@ -1763,7 +1401,7 @@ export interface TreeAnswer {
 
 /** Where the time of a window goes. Nodes are columns: node 0 is the root, and a node's parent has a smaller number. The values of a node include those of the nodes below it, except `calls`. */
 export interface Tree {
-  /** module | line | operator | range */
+  /** module | line | operator | range | kernel | communication */
   readonly by: string;
   readonly window_ns: number;
   /** in this window */
@@ -1772,7 +1410,7 @@ export interface Tree {
   readonly steps_recorded: number;
   /** -1 for the root */
   readonly parent: readonly number[];
-  /** root | module | line | operator | range | phase | kernel | outside | unmapped | rest */
+  /** root | module | line | operator | range | phase | kernel | communication | outside | unmapped | rest */
   readonly kinds: readonly string[];
   /** by position in `kinds` */
   readonly kind: readonly number[];
@@ -1790,7 +1428,7 @@ export interface Tree {
   readonly backward_ns: readonly number[];
   /** copies, and the minimum traffic of operators with recorded shapes */
   readonly moved_bytes: readonly number[];
-  /** floating-point operations of contractions with recorded shapes */
+  /** floating-point operations of operators with recorded shapes; one per element of pointwise ones */
   readonly flops: readonly number[];
   readonly allocated_bytes: readonly number[];
   readonly calls: readonly number[];
@@ -1803,6 +1441,10 @@ export interface Tree {
   readonly notes: readonly string[];
   /** they are in nodes of kind `rest` */
   readonly nodes_left_out: number;
+  /** of device operations whose roof is known from their shapes */
+  readonly bounded_ns: readonly number[];
+  /** time that they would take at this roof */
+  readonly ideal_ns: readonly number[];
 }
 
 export interface TreeDevice {
@@ -1906,10 +1548,6 @@ export interface PipelineTable {
 export interface Review {
   /** of the recording as a whole, then of each finding that a note names */
   readonly states: readonly ReviewState[];
-  /** run/source of the recording that is pinned for its group; may be empty */
-  readonly baseline: string;
-  /** the folder that this baseline is pinned for; "." is the whole logdir */
-  readonly group: string;
 }
 
 /** The state of a recording, or of one of its findings. */
@@ -1924,8 +1562,6 @@ export interface ReviewState {
   readonly fixed_in: string;
   /** who set the state, as stated; empty if it was never set */
   readonly by: string;
-  /** may be empty */
-  readonly owner: string;
   /** the latest ones, oldest first */
   readonly comments: readonly ReviewComment[];
   /** that are left out */

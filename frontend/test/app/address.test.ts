@@ -74,7 +74,7 @@ test("a new place is one new history entry, and a detail belongs to the current 
     return written;
   };
   assert.deepEqual(entries(FULL, FULL), []);
-  assert.deepEqual(entries(FULL, { ...FULL, view: "tables" }), ["view new"]);
+  assert.deepEqual(entries(FULL, { ...FULL, view: "memory" }), ["view new"]);
   assert.deepEqual(entries(FULL, { ...FULL, visible: { begin: 2, end: 9 } }), ["at same"]);
   assert.deepEqual(entries(FULL, { ...START, chosen: "r/x" }), ["run new", "view same", "at same", "mark same", "with same", "row same", "if same", "tree same", "all same"]);
   assert.deepEqual(entries(FULL, { ...FULL, overview: "words=slower" }), ["all same"]);

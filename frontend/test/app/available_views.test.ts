@@ -11,14 +11,11 @@ const telemetry = entry("r", "b", { evidence_source: "telemetry" });
 const viewsOf = (of: Report, its: RunEntry) => VIEWS.filter((view) => missingBecause(view, of, its, [its]) === undefined);
 
 test("a recording has the views with content", () => {
-  assert.deepEqual(viewsOf(report("a"), trace), ["diagnosis", "tree", "timeline", "tables", "roofline", "compare"]);
+  assert.deepEqual(viewsOf(report("a"), trace), ["diagnosis", "tree", "timeline", "compare"]);
   assert.ok(viewsOf({ ...report("a"), world_size: 8 }, trace).includes("job"));
   const memory = { peak_bytes: 8, parts: [], evidence_source: "trace", kind: "cuda", estimated_bytes: 0, sites: [], findings: [], missing: "", forecasts: [], lifetimes: [] };
   assert.ok(viewsOf({ ...report("a"), memory }, trace).includes("memory"));
   assert.ok(viewsOf({ ...report("b"), memory }, telemetry).includes("memory"));
-  const verdict = { regime: "input", share: 0.4, severity: "critical", confidence: "high", headline: "", title: "", action: "" };
-  assert.ok(viewsOf({ ...report("a"), verdict }, trace).includes("whatif"), "a verdict can be predicted from");
-  assert.ok(!viewsOf({ ...report("b"), verdict }, telemetry).includes("whatif"), "a replay needs a trace");
   assert.deepEqual(viewsOf({ ...report("a"), health: { status: "unreadable", reasons: [] } }, trace), ["diagnosis", "compare"]);
   assert.deepEqual(viewsOf(report("b"), telemetry), ["diagnosis", "live"]);
 });
@@ -34,8 +31,8 @@ test("a view opens with the recording of the training that has it", () => {
   const judged = entry("r", "d", { verdict });
   const members = [telemetry, trace, judged, entry("r", "e"), snapshot];
   const opened = (view: (typeof VIEWS)[number], chosen: RunEntry) => recordingFor(view, chosen, members).source;
-  assert.deepEqual(["diagnosis", "timeline", "compare", "whatif", "memory", "live"].map((view) => opened(view as "live", telemetry)), ["b", "d", "d", "d", "c", "b"]);
-  assert.deepEqual([opened("timeline", trace), opened("live", trace), opened("whatif", trace)], ["a", "b", "d"], "the chosen one stays if it has the view");
+  assert.deepEqual(["diagnosis", "timeline", "compare", "memory", "live"].map((view) => opened(view as "live", telemetry)), ["b", "d", "d", "c", "b"]);
+  assert.deepEqual([opened("timeline", trace), opened("live", trace)], ["a", "b"], "the chosen one stays if it has the view");
   assert.equal(opened("job", telemetry), "b", "no recording has it");
   assert.equal(missingBecause("timeline", report("b"), telemetry, members), undefined);
   assert.match(missingBecause("timeline", report("b"), telemetry, [telemetry]) ?? "", /no single operations/);

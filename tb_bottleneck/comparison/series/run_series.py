@@ -1,7 +1,7 @@
-"""Analyses a series of runs: a sweep with a knee, a comparison of settings, or a history with a regression point.
+"""Analyses a series of runs: a sweep, a comparison of settings, or a history with a regression point.
 
-In a sweep, one numeric setting varies. Its knee is the value beyond which a further change gains little. In a history,
-the runs follow each other in time. Its regression point is the run from which the series is slower.
+In a sweep, one numeric setting varies. In a history, the runs follow each other in time. Its regression point is the
+run from which the series is slower.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.trace.table import Floats
 
-# At the knee, the throughput is at most this share below the best throughput.
-KNEE_GAIN_LEFT = 0.1
+# A throughput that is at most this share below the best one is as good.
+LITTLE_GAIN = 0.1
 # Runs with the same setting whose times differ by more are reported. The noise between two runs of a training is
 # smaller.
 REPEATS_DIFFER_FROM = 0.1
@@ -96,7 +96,7 @@ def series_of(runs: Sequence[JudgedRun | UnjudgedRun]) -> pb.RunSeries:
 
 
 def _headline(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
-    """Returns the headline of the series, and adds notes, the knee or the regression point to `series`."""
+    """Returns the headline of the series, and adds notes or the regression point to `series`."""
     if series.kind == HISTORY:
         return _history(series, groups)
     series.notes.extend(_repeats(groups))
@@ -199,8 +199,7 @@ def _repeats(groups: list[SeriesGroup]) -> list[str]:
 
 
 def _sweep(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
-    """Returns the headline of a sweep, whose groups are in ascending order of the setting, and adds the knee to
-    `series`. The knee is the first group whose throughput is at least (1 - KNEE_GAIN_LEFT) times the best one."""
+    """Returns the headline of a sweep, whose groups are in ascending order of the setting."""
     first, last, best = groups[0], groups[-1], min(groups, key=lambda group: group.mean)
     no_trend = last is not first and _in_noise(first, last)
     values = {
@@ -222,14 +221,10 @@ def _sweep(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:
         headline += series_text("noise_last").safe_substitute()
     if best is not first and _in_noise(first, best):
         return headline + series_text("noise").safe_substitute()
-    if first.mean / best.mean < 1 / (1 - KNEE_GAIN_LEFT):
+    if first.mean / best.mean < 1 / (1 - LITTLE_GAIN):
         return headline + series_text("flat").safe_substitute()
-    knee = next(group for group in groups if best.mean / group.mean >= 1 - KNEE_GAIN_LEFT)
-    if knee is last:
+    if next(group for group in groups if best.mean / group.mean >= 1 - LITTLE_GAIN) is last:
         return headline + series_text("open").safe_substitute(values)
-    best_time, ns = duration_text(best.mean), duration_text(knee.mean)
-    because = series_text("knee").safe_substitute(values, value=knee.value, ns=ns, best=best_time)
-    series.knee.MergeFrom(pb.Knee(run=knee.runs[0].name, value=knee.value, because=because))
     return headline
 
 

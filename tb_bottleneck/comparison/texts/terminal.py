@@ -197,8 +197,6 @@ def _series(series: pb.RunSeries) -> Iterator[str]:
             spread = spread if point.steps >= MIN_COMPARED_STEPS else "(one step)"
             shown = f"{point.value:{max(width, len(series.varies))}}  {_time(point.ns)}  {bar:{BAR_WIDTH}}"
             yield f"  {shown}  {ratio_text(point.speedup)}x  {point.regime}  {spread}"
-    if series.HasField("knee"):
-        yield from _wrapped(f"Knee: {series.knee.because}")
     yield from _listed("Notes", series.notes)
 
 

@@ -2,6 +2,7 @@
 and the work. Also the classes for labels and nodes of a tree."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tb_bottleneck.roofline.matmul import flops
 from tb_bottleneck.trace.forward_links import is_autograd_node
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost, nest
-from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.operands import Shape, operands_of
 from tb_bottleneck.trace.steps import step_marks
 from tb_bottleneck.trace.table import Bools, Floats, Ints, by_thread
 from tb_bottleneck.trace.trace import Trace
@@ -184,4 +185,16 @@ def _work(trace: Trace, name: int, signature: int) -> tuple[float, float]:
         return 0.0, 0.0
     operator = trace.names[name]
     moved = bytes_moved(operator, operands.dims, operands.types, operands.concrete)
-    return float(flops(operator, operands.dims, operands.concrete) or 0), float(moved or 0)
+    work = flops(operator, operands.dims, operands.concrete)
+    if work is None and moved is not None and operator.startswith("aten::"):
+        work = max((elements(dims) for dims in operands.dims), default=0)  # pointwise or a reduction: one per element
+    return float(work or 0), float(moved or 0)
+
+
+def elements(dims: Shape) -> int:
+    """Returns the number of elements of the tensor with the shape `dims`, or of all tensors in a list; 0 for a
+    scalar."""
+    lists = [size for size in dims if isinstance(size, tuple)]
+    if lists:
+        return sum(elements(each) for each in lists)
+    return prod(size for size in dims if isinstance(size, int)) if dims else 0

@@ -79,6 +79,8 @@ _MISSING = {
     "Monitor(logdir, model=model, module_depth=4).",
     "line": "No function of the program was recorded. Record with with_stack=True.",
     "operator": "No operators were recorded.",
+    "kernel": "No kernels were recorded.",
+    "communication": "No collectives or messages between ranks were recorded.",
     "range": 'The program has no ranges. Mark its parts: with torch.profiler.record_function("name"): …',
 }
 # Smallest share of the window for which a note about unmapped time is written. A smaller one changes no conclusion.
@@ -149,6 +151,8 @@ def _message(inspected: InspectedTrace, selection: Selection, part: Tree, whole:
         moved_bytes=part.columns["bytes"].tolist(),
         flops=part.columns["flops"].tolist(),
         allocated_bytes=part.columns["memory"].tolist(),
+        bounded_ns=part.columns["bounded"].tolist(),
+        ideal_ns=part.columns["ideal"].tolist(),
         calls=part.calls.astype(int).tolist(),
         begin_ns=part.begin.tolist(),
         end_ns=part.end.tolist(),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tb_bottleneck.attribution.cpu_collectives import HOST_BACKEND_PREFIXES
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER
 from tb_bottleneck.base.measure import Record
@@ -26,8 +27,11 @@ from tb_bottleneck.trace.kinds import MODULE, Kind
 from tb_bottleneck.trace.table import Bools, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
-BY = ("module", "line", "operator", "range")
+BY = ("module", "line", "operator", "range", "kernel", "communication")
 """The kinds of nodes by which a tree can group the time."""
+
+FLAT = ("kernel", "communication")
+"""Groupings without paths: each kernel, or each collective and message, is a node below the root."""
 
 MAX_DEPTH = 200
 """Largest depth of a path. Events at a larger depth belong to the node at this depth."""
@@ -84,7 +88,7 @@ def paths_of(recording: Recording, host: HostRows, by: str, merged: bool = False
         labels=labels,
         node=node_of[np.where(stop >= 0, np.where(is_carrier[stop], stop, up[stop]), -1)],
         # An operator that encloses the carrier does not tell what runs in the carrier.
-        operator=np.where((operator > stop) & (by != "operator"), operator, -1),
+        operator=np.where((operator > stop) & (by not in ("operator", *FLAT)), operator, -1),
         backward=host.nearest(roots) >= 0,
         carriers=carriers,
     )
@@ -110,7 +114,7 @@ def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Row
     """
     trace = recording.trace
     label = np.full(len(trace.events), -1, np.int64)
-    if by != "line":
+    if by not in ("line", *FLAT):
         rows = _rows_with(trace, (Kind.ANNOTATION, Kind.CPU_OP), _is_phase)
         rows[backward] |= _rows_with(trace, (Kind.CPU_OP,), lambda name: name == ACCUMULATION)[backward]
         _put(trace, label, labels, "phase", rows & ~_with_closure(trace, backward), _phase_text)
@@ -122,9 +126,12 @@ def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Row
         rows, running = _rows_with(trace, (Kind.PYTHON,), is_user_function), already_running(recording)
         _put(trace, label, labels, "line", rows & ~running, short_frame)
         _put(trace, label, labels, "line", rows & running, frame_without_line)
+    elif by == "communication":  # of backends that have no kernels
+        rows = _rows_with(trace, (Kind.CPU_OP, Kind.ANNOTATION), lambda name: name.startswith(HOST_BACKEND_PREFIXES))
+        _put(trace, label, labels, "communication", rows, str)
     elif by == "operator":
         _put(trace, label, labels, "operator", _operators(trace), lambda name: name.removeprefix(_ENGINE))
-    else:
+    elif by == "range":
         rows = _rows_with(trace, (Kind.ANNOTATION,), _is_range)
         _put(trace, label, labels, "range", rows, str)
     return label

@@ -1,12 +1,12 @@
-"""Writes a tree as text, as JSON, and as collapsed stacks (the input of flame graph tools)."""
+"""Writes a tree as text and as JSON."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.base.units import bytes_text, duration_text, share_text
+from tb_bottleneck.base.units import NS_PER_S, bytes_text, duration_text, rate_text, share_text
 from tb_bottleneck.base.untrusted_text import one_line
 from tb_bottleneck.drilldown.tree.selection import REST, values_of
 from tb_bottleneck.drilldown.tree.tree import COLUMNS, Tree
@@ -14,13 +14,19 @@ from tb_bottleneck.report.rendering.figures import count_text
 from tb_bottleneck.report.rendering.layout import Layout, shortened
 from tb_bottleneck.trace.table import Floats, Ints
 
-SORTS = ("time", *(name for name in COLUMNS if name != "backward"), "calls")
+_NOT_SORTED = ("backward", "bounded", "ideal")
+SORTS = ("time", *(name for name in COLUMNS if name not in _NOT_SORTED), "calls")
 """The names of the values by which rows can be sorted (see selection.values_of)."""
 
 _HEADERS = ("Time", "Share", "Own", "Device", "Host", "Calls")
 _WIDTHS = (9, 6, 9, 9, 9, 7)
 _DELTA_HEADERS = ("Before", "After", "Change", "Own change")
 _DELTA_WIDTHS = (9, 9, 10, 10)
+_ROOFLINE_HEADERS = {
+    "operator": ("FLOP/B", "Roofline"),
+    "kernel": ("Roofline",),
+    "communication": ("Rate",),
+}
 _INDENT = "  "
 
 
@@ -40,6 +46,8 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
     own, steps = tree.own(tree.exclusive), max(tree.steps, 1)
     extra = sort if sort in (*_MORE, "wait") else None
     headers, widths = (*_HEADERS, *([extra.capitalize()] if extra else [])), (*_WIDTHS, *([11] if extra else []))
+    if tree.by in _ROOFLINE_HEADERS:
+        headers, widths = (*headers, *_ROOFLINE_HEADERS[tree.by]), (*widths, *(9 for _ in _ROOFLINE_HEADERS[tree.by]))
     lines = [layout.styled_text(f"{_line(headers, widths)}  {_where(tree)}", "strong")]
     for node in order.tolist():
         cells = [
@@ -52,9 +60,24 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
         ]
         if extra:
             cells.append(_MORE.get(extra, duration_text)(values_of(tree, extra)[node] / steps))
+        if tree.by in _ROOFLINE_HEADERS:
+            cells += _roofline(tree, node)
         name = _name(tree, node, level[node], layout.width - len(_line(cells, widths)) - 2)
         lines.append(f"{_line(cells, widths)}  {name}")
     return "\n".join(lines) + "\n"
+
+
+def _roofline(tree: Tree, node: int) -> list[str]:
+    """Returns the cells under _ROOFLINE_HEADERS: FLOP per byte and the share of the roofline of an operator or kernel,
+    or the rate of a communication, which includes the wait for other ranks. A cell is empty if it is not known."""
+    column = {name: float(values[node]) for name, values in tree.columns.items()}
+    if tree.by == "communication":
+        known = column["bytes"] and column["device"]
+        return [rate_text(column["bytes"] / column["device"] * NS_PER_S) if known else ""]
+    reached = share_text(column["ideal"] / column["bounded"]) if column["bounded"] else ""
+    if tree.by == "kernel":
+        return [reached]
+    return [f"{column['flops'] / column['bytes']:.3g}" if column["flops"] and column["bytes"] else "", reached]
 
 
 def grouping_text(tree: Tree) -> str:
@@ -119,25 +142,10 @@ def tree_dict(tree: Tree) -> dict[str, Any]:
 
 
 _JSON_NAME = {
-    **{name: f"{name}_ns" for name in ("device", "host", "wait", "backward")},
+    **{name: f"{name}_ns" for name in ("device", "host", "wait", "backward", "bounded", "ideal")},
     "bytes": "moved_bytes",
     "memory": "allocated_bytes",
 }
-
-
-def collapsed_stacks(tree: Tree, sort: str = "time") -> Iterator[str]:
-    """Yields a line such as `outer;inner 123` for each node: the names on the path to it, and its own value.
-
-    The own value is the value of the column `sort` without the nodes below. Nodes whose own value is rounded to 0 or
-    less are left out.
-    """
-    own = tree.own(values_of(tree, sort))
-    paths: list[str] = []
-    for node, parent in enumerate(tree.parent.tolist()):
-        name = one_line(tree.name[node]).replace(";", ",") or "all"
-        paths.append(f"{paths[parent]};{name}" if parent >= 0 else name)
-        if round(own[node]) > 0:
-            yield f"{paths[node]} {round(own[node])}"
 
 
 def _rows(tree: Tree, values: Floats, depth: int | None) -> tuple[Ints, list[int]]:

@@ -5,27 +5,32 @@ nodes, it sums to the window. The device time and the host time of a node are su
 profilers. These sums can exceed the window, because events of several streams or threads overlap.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.base.units import bytes_text
 from tb_bottleneck.drilldown.tree.host_rows import ROOT, HostRows, operator_work, sums_with_children
 from tb_bottleneck.drilldown.tree.owned_pieces import NOTHING, UNMAPPED, Pieces, launching_rows, owned_pieces
 from tb_bottleneck.drilldown.tree.paths import MAX_TEXT, Paths, paths_of
+from tb_bottleneck.roofline.kernel_bounds import BoundBy
+from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import short
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Floats, Ints
+from tb_bottleneck.trace.trace import Trace
 
-COLUMNS = ("device", "host", "wait", "backward", "bytes", "flops", "memory")
+COLUMNS = ("device", "host", "wait", "backward", "bytes", "flops", "memory", "bounded", "ideal")
 """The columns of a tree besides the time by regime: times in ns, bytes and floating-point operations.
 
 `device` is the time of device operations, `host` the time of events on the host, and `wait` the time of calls that
 waited for the device. `backward` is the part of the time by regime that belongs to the backward pass. `bytes` has the
 sizes of copies and the minimum traffic of operators with recorded shapes. `memory` has the bytes allocated on the
-device.
+device. `bounded` is the time of device operations whose roof is known from their shapes, and `ideal` the time that they
+would take at this roof: `ideal / bounded` is the share of the roofline that they reach.
 """
 
 _OUTSIDE = {
@@ -33,6 +38,8 @@ _OUTSIDE = {
     "line": "outside of the program",
     "operator": "outside of operators",
     "range": "outside of ranges",
+    "kernel": "no kernel runs",
+    "communication": "no communication",
 }
 _UNMAPPED = "unmapped"
 _CPU, _CUDA, _HIP = 0, 1, 6
@@ -101,7 +108,15 @@ class _Leaves:
         ops = self._trace.device_ops
         launch = launching_rows(self._trace)
         above = np.where(launch >= 0, self.node[np.maximum(launch, 0)], self._unmapped)
+        if by == "kernel":
+            above = np.full(len(ops), ROOT)
         self.of_op = forest.add(above, self._label_of("kernel", ops.name, short)) if len(ops) else above
+        if by == "communication":
+            self.of_op = np.full(len(ops), self.outside)
+            rows = np.flatnonzero(ops.work == Work.COLLECTIVE)
+            label = np.array([labels.add("communication", text) for text in _collectives(self._trace, rows)], np.int64)
+            if len(rows):
+                self.of_op[rows] = forest.add(np.full(len(rows), ROOT), label)
 
     def of_rows(self, rows: Ints) -> Ints:
         """Returns for each element of `rows` (an event row, UNMAPPED or NOTHING) its node."""
@@ -118,6 +133,21 @@ class _Leaves:
         shown = [text(self._trace.names[name])[:MAX_TEXT] for name in distinct.tolist()]
         numbers = np.array([self._paths.labels.add(kind, each) for each in shown], np.int64)
         return numbers[which.reshape(-1)] if len(distinct) else np.empty(0, np.int64)
+
+
+def _collectives(trace: Trace, rows: Ints) -> Iterator[str]:
+    """Yields the operation, the process group and the size of each collective or message in `rows`, device operations.
+    What is not recorded is left out."""
+    ops, (has_operator, operator) = trace.device_ops, trace.calling_operators
+    for row in rows.tolist():
+        call, message = int(ops.call[row]), trace.messages[ops.message[row]]
+        if ops.launched[row] and has_operator[call]:
+            of_operator = trace.messages[trace.events.message[operator[call]]]
+            message = of_operator if of_operator.operation else message
+        name = message.operation or short(trace.names[ops.name[row]])
+        group = message.description or message.group
+        size = bytes_text(float(ops.bytes[row])) if ops.bytes[row] else ""
+        yield ", ".join(filter(None, (name, f"group {group}" if group else "", size)))[:MAX_TEXT]
 
 
 class _Charges:
@@ -147,7 +177,11 @@ class _Charges:
         ops, steps, leaves = recording.trace.device_ops, recording.steps, self._leaves
         rows = np.flatnonzero((ops.end > steps.begin) & (ops.start < steps.end))
         node = leaves.of_op[rows]
-        self._add("device", node, ops.end[rows] - ops.start[rows])
+        length, bounds = ops.end[rows] - ops.start[rows], recording.kernel_bounds
+        self._add("device", node, length)
+        known = bounds.bound_by[rows] != BoundBy.UNKNOWN
+        self._add("bounded", node, length * known)
+        self._add("ideal", node, length * known * np.minimum(bounds.reached[rows], 1.0))
         self._add("bytes", node, ops.bytes[rows])
         self._count(node, ops.start[rows], ops.end[rows])
 

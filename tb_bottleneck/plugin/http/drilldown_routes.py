@@ -1,6 +1,6 @@
 """Routes that look into one recording: the series of telemetry, and the details of a trace.
 
-The routes into a trace are timeline, tables, tree, details, find, dependencies, slice.
+The routes into a trace are timeline, tree, slice.
 """
 
 import json
@@ -15,12 +15,9 @@ from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryEntry, is_live, last_record
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import (
-    DependenciesQuestion,
-    DetailsQuestion,
-    FindQuestion,
+    TREES,
     RecordingQuestion,
     SliceQuestion,
-    TablesQuestion,
     TimelineQuestion,
     TraceFile,
     TreeQuestion,
@@ -117,9 +114,7 @@ def _numbers(values: Floats) -> list[float | None]:
     return numbers
 
 
-TREES = ("module", "line", "operator", "range")
 MAX_DIGITS = 9
-MAX_NAME = 2_000
 
 _NewQuestion: TypeAlias = Callable[..., RecordingQuestion]
 
@@ -135,11 +130,6 @@ class DrilldownRoutes:
         """Replies with the timeline of recording `id` from `begin` to `end` (ns), at the resolution of `pixels`
         columns."""
         return self._ask(request, TimelineQuestion, ("begin", "end", "pixels"))
-
-    def tables(self, request: Request) -> Response:
-        """Replies with the tables of recording `id`: operators, kernels and others, for the steps that the report
-        judges."""
-        return self._ask(request, TablesQuestion, ())
 
     def tree(self, request: Request) -> Response:
         """Replies with the tree of the time of recording `id`. With the parameter `with`, replies with the difference
@@ -169,38 +159,6 @@ class DrilldownRoutes:
             other=None if other is None else TraceFile.of(id_of(other), other),
         )
         return self._reply(request, question)
-
-    def details(self, request: Request) -> Response:
-        """Replies with all calls of one operator or one kernel. The parameter `operator` or `kernel` has its name."""
-        operator, kernel = request.args.get("operator"), request.args.get("kernel")
-        if bool(operator) == bool(kernel) or len(operator or kernel or "") > MAX_NAME:
-            return error(400, f"Use either `operator` or `kernel`, with a name of at most {MAX_NAME} characters.")
-        return self._ask_of_trace(request, lambda trace: DetailsQuestion(trace, operator or None, kernel or None))
-
-    def find(self, request: Request) -> Response:
-        """Replies with the rows of the timeline whose names contain `text`."""
-        text = request.args.get("text", "")
-        if not text or len(text) > MAX_NAME:
-            return error(400, f"`text` must have 1 to {MAX_NAME} characters.")
-        return self._ask_of_trace(request, lambda trace: FindQuestion(trace, text))
-
-    def dependencies(self, request: Request) -> Response:
-        """Replies with what one operation waited for. The operation is given by its start `begin` (ns) and its `track`,
-        a row of the timeline."""
-        track = request.args.get("track", "")
-        try:
-            begin = finite_number(request.args.get("begin", ""))
-        except ValueError:
-            begin = None
-        if begin is None or not track or len(track) > MAX_NAME:
-            return error(400, "Use dependencies?id=ID&begin=NS&track=TRACK with a track that `timeline` lists.")
-        return self._ask_of_trace(request, lambda trace: DependenciesQuestion(trace, begin, track))
-
-    def _ask_of_trace(self, request: Request, new_question: Callable[[TraceFile], RecordingQuestion]) -> Response:
-        recording = self._lookup.trace(request)
-        if isinstance(recording, Response):
-            return recording
-        return self._reply(request, new_question(TraceFile.of(id_of(recording), recording)))
 
     def slice(self, request: Request) -> Response:
         """Replies with the events of a trace from `begin` to `end` (ns), as a gzipped trace."""

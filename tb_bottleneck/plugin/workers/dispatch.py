@@ -13,9 +13,6 @@ from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.comparison.what_if.table import what_if_table
 from tb_bottleneck.drilldown.inspected_trace import TraceCache
-from tb_bottleneck.drilldown.operations.dependencies import add_found, dependencies_of
-from tb_bottleneck.drilldown.operations.details import details_of
-from tb_bottleneck.drilldown.tables import tables_of
 from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of
 from tb_bottleneck.drilldown.trace_slice import slice_of
 from tb_bottleneck.drilldown.tree.message import tree_message, tree_messages
@@ -24,29 +21,18 @@ from tb_bottleneck.plugin.workers.job_answers import computed_job, saved_job
 from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
     CompareQuestion,
-    DependenciesQuestion,
-    DetailsQuestion,
-    FindQuestion,
     JobQuestion,
     RecordingQuestion,
     SavedJobQuestion,
     SeriesQuestion,
     SliceQuestion,
-    TablesQuestion,
     TimelineQuestion,
     TreeQuestion,
     WhatIfQuestion,
 )
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, SeriesAnswer, WhatIfAnswer
-from tb_bottleneck.schema.evidence_pb2 import (
-    DependenciesAnswer,
-    DetailsAnswer,
-    FindAnswer,
-    TablesAnswer,
-    TimelineAnswer,
-    TreeAnswer,
-)
+from tb_bottleneck.schema.evidence_pb2 import TimelineAnswer, TreeAnswer
 from tb_bottleneck.sources.file_system import without_host
 
 ProgressCallback: TypeAlias = Callable[[int, int], None]
@@ -66,16 +52,8 @@ def _message(question: RecordingQuestion, traces: TraceCache, progress: Progress
     match question:
         case TimelineQuestion():
             return _timeline(question, traces, progress)
-        case TablesQuestion():
-            return _tables(question, traces, progress)
         case TreeQuestion():
             return _tree(question, traces, progress)
-        case DetailsQuestion():
-            return _details(question, traces, progress)
-        case FindQuestion():
-            return _find(question, traces, progress)
-        case DependenciesQuestion():
-            return _dependencies(question, traces, progress)
         case CompareQuestion():
             return _comparison(question, progress)
         case SeriesQuestion():
@@ -102,11 +80,6 @@ def _timeline(question: TimelineQuestion, traces: TraceCache, progress: Progress
     return TimelineAnswer(id=question.trace.id, state="done", progress=1.0, timeline=timeline)
 
 
-def _tables(question: TablesQuestion, traces: TraceCache, progress: ProgressCallback | None) -> TablesAnswer:
-    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
-    return TablesAnswer(id=question.trace.id, state="done", progress=1.0, tables=tables_of(inspected))
-
-
 def _tree(question: TreeQuestion, traces: TraceCache, progress: ProgressCallback | None) -> TreeAnswer:
     inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
     of_other = Selection(question.by, merged=question.merged)
@@ -120,27 +93,6 @@ def _tree(question: TreeQuestion, traces: TraceCache, progress: ProgressCallback
     answer.tree.CopyFrom(tree)
     answer.other.CopyFrom(against)
     return answer
-
-
-def _details(question: DetailsQuestion, traces: TraceCache, progress: ProgressCallback | None) -> DetailsAnswer:
-    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
-    details = details_of(inspected, question.operator, question.kernel)
-    return DetailsAnswer(id=question.trace.id, state="done", progress=1.0, details=details)
-
-
-def _find(question: FindQuestion, traces: TraceCache, progress: ProgressCallback | None) -> FindAnswer:
-    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
-    answer = FindAnswer(id=question.trace.id, state="done", progress=1.0)
-    add_found(inspected, question.text, answer)
-    return answer
-
-
-def _dependencies(
-    question: DependenciesQuestion, traces: TraceCache, progress: ProgressCallback | None
-) -> DependenciesAnswer:
-    inspected = traces.get(question.trace.path, question.trace.mtime_ns, progress)
-    dependencies = dependencies_of(inspected, question.begin_ns, question.track)
-    return DependenciesAnswer(id=question.trace.id, state="done", progress=1.0, dependencies=dependencies)
 
 
 def _comparison(question: CompareQuestion, progress: ProgressCallback | None) -> ComparisonAnswer:

@@ -57,16 +57,13 @@ class TimelineQuestion:
     pixels: float | None = None
 
 
-@dataclass(frozen=True)
-class TablesQuestion:
-    """A request for the tables of a trace, about the steps that its report judges."""
-
-    trace: TraceFile
+TREES = ("module", "line", "operator", "range", "kernel", "communication")
+"""The values of `by`, which are those of drilldown/tree/paths.py; the server does not import the analysis."""
 
 
 @dataclass(frozen=True)
 class TreeQuestion:
-    """A request for a tree of the time in a trace. `by`, one of drilldown/tree/paths.BY, says how time is divided.
+    """A request for a tree of the time in a trace. `by`, one of TREES, says how time is divided.
 
     If `other` is not None, the answer also has the tree of this other trace. If `merged` is True, modules whose names
     differ only in numbers are one node. Steps count from 1, and `last_step` is included. For `device`, `first_step` and
@@ -79,33 +76,6 @@ class TreeQuestion:
     first_step: int | None = None
     last_step: int | None = None
     other: TraceFile | None = None
-
-
-@dataclass(frozen=True)
-class DetailsQuestion:
-    """A request for all calls of one operator or one kernel. One of the names is given; the other one is None."""
-
-    trace: TraceFile
-    operator: str | None = None
-    kernel: str | None = None
-
-
-@dataclass(frozen=True)
-class FindQuestion:
-    """A request for the rows of a trace's timeline whose names contain `text`."""
-
-    trace: TraceFile
-    text: str
-
-
-@dataclass(frozen=True)
-class DependenciesQuestion:
-    """A request for what an operation waited for. The operation begins at `begin_ns` on `track`, a row of the
-    timeline."""
-
-    trace: TraceFile
-    begin_ns: float
-    track: str
 
 
 @dataclass(frozen=True)
@@ -172,11 +142,7 @@ class JobQuestion:
 
 RecordingQuestion: TypeAlias = (
     TimelineQuestion
-    | TablesQuestion
     | TreeQuestion
-    | DetailsQuestion
-    | FindQuestion
-    | DependenciesQuestion
     | SliceQuestion
     | CompareQuestion
     | SeriesQuestion

@@ -1,4 +1,4 @@
-"""Builds the parts of a report besides its verdicts: input pipeline, serving, and parts of a step.
+"""Builds the parts of a report besides its verdicts: input pipeline and parts of a step.
 
 For a part that could not be built, the report has a BrokenPart.
 """
@@ -11,7 +11,6 @@ from typing import Any
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures.input_stages import LoaderWork, Stage, stage_text
-from tb_bottleneck.measures.trace.serving import Serving, ServingSteps
 from tb_bottleneck.measures.user_code.step_parts import StepPart
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.frames import frame_parts
@@ -83,30 +82,6 @@ def _stage(stage: Stage, work: LoaderWork, total: float) -> pb.InputStage:
 
 def _per_batch(work: LoaderWork, amount: float | None) -> float | None:
     return amount / work.batches if amount is not None and work.batches > 0 else None
-
-
-def serving(steps: Serving | None) -> pb.Serving | None:
-    """Returns the steps of an inference server by kind and by shape, or None if there are none."""
-    if steps is None:
-        return None
-    kinds, shapes = (list(map(_row, rows)) for rows in (steps.kinds, steps.shapes))
-    return pb.Serving(server=steps.server, kinds=kinds, shapes=shapes)
-
-
-def _row(steps: ServingSteps) -> pb.ServingSteps:
-    shape = steps.shape
-    return pb.ServingSteps(
-        kind=shape.kind,
-        count=steps.count,
-        share=steps.share,
-        step_ns=steps.step_ns,
-        device_ns=steps.device_ns,
-        pause_ns=steps.pause_ns,
-        prefill_requests=shape.prefill_requests,
-        prefill_tokens=shape.prefill_tokens,
-        decode_requests=shape.decode_requests,
-        decode_tokens=shape.decode_tokens,
-    )
 
 
 MAX_REGIMES, LEAST_SHARE = 3, 0.05

@@ -40,7 +40,6 @@ class Details(Record, frozen=True):
     input: pb.InputPipeline | None = None
     compilation: pb.Compilation | None = None
     graphs: pb.GraphReplays | None = None
-    serving: pb.Serving | None = None
     run_time: pb.RunTime | None = None
     operators: Sequence[pb.OperatorCount] | None = None
     step_parts: Sequence[pb.StepPart] | None = None

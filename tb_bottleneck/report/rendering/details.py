@@ -56,47 +56,6 @@ def _storage(storage: pb.InputStorage) -> str:
     return f"Data: {'; '.join(parts)}."
 
 
-def serving_lines(serving: pb.Serving) -> Iterator[str]:
-    """Yields the lines about the steps of an inference server: the kinds and, if they add information, the shapes."""
-    yield Line(f"Steps of the inference server ({serving.server})", "strong")
-    rows = [("kind", "steps", "share", "host", "device", "pause before", "requests and tokens")]
-    if len(serving.shapes) > len(serving.kinds):
-        rows += [_row(steps, "") for steps in serving.kinds]
-    rows += [_row(steps, _work(steps)) for steps in serving.shapes]
-    widths = [max(len(row[column]) for row in rows) for column in range(6)]
-    for row in rows:
-        cells = (text.rjust(width) if column else text.ljust(width) for column, (text, width) in _cells(row, widths))
-        yield f"  {'  '.join(cells)}  {row[6]}".rstrip()
-
-
-def _cells(row: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[int, tuple[str, int]]]:
-    return enumerate(zip(row, widths, strict=False))
-
-
-def _row(steps: pb.ServingSteps, work: str) -> tuple[str, str, str, str, str, str, str]:
-    device = duration_text(steps.device_ns) if steps.HasField("device_ns") else ""
-    pause = duration_text(steps.pause_ns) if steps.HasField("pause_ns") else ""
-    return (
-        steps.kind,
-        f"{steps.count:,}",
-        share_text(steps.share),
-        duration_text(steps.step_ns),
-        device,
-        pause,
-        work,
-    )
-
-
-def _work(steps: pb.ServingSteps) -> str:
-    parts = []
-    for name in ("prefill", "decode"):
-        requests, tokens = getattr(steps, f"{name}_requests"), getattr(steps, f"{name}_tokens")
-        if requests or tokens:
-            known = f", {tokens:,.0f} tokens" if steps.HasField(f"{name}_tokens") else ""
-            parts.append(f"{name} {requests:,.0f} request{'s' if requests != 1 else ''}{known}")
-    return "; ".join(parts)
-
-
 TITLE = "Parts of the step, by the functions that the loop calls"
 
 

@@ -77,8 +77,6 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from ("", *efficiency.compilation_lines(report.compilation, per))
     if report.HasField("graphs"):
         yield from ("", *efficiency.graph_lines(report.graphs, per))
-    if report.HasField("serving"):
-        yield from ("", *details.serving_lines(report.serving))
     yield from efficiency.efficiency_lines(report.efficiency)
     yield from details.headroom_lines(report.headroom)
     if report.HasField("memory"):

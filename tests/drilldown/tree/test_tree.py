@@ -1,17 +1,20 @@
 """The tree of a recorded model: what belongs to its modules, lines, operators and ranges."""
 
+import json
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from drilldown.tree.recorded_model import AUTOGRAD, GEMM, MAIN, Recorder, recorded_steps
+from helpers.draw import drawn
 
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
-from tb_bottleneck.drilldown.tree.paths import BY
+from tb_bottleneck.drilldown.tree.paths import BY, FLAT
 from tb_bottleneck.drilldown.tree.selection import Selection, recording_of, selected_tree
 from tb_bottleneck.drilldown.tree.tree import Tree
+from tb_bottleneck.plugin.workers.questions import TREES
 from tb_bottleneck.trace.trace import load
 
 TRACES = Path(os.environ.get("TB_BOTTLENECK_TRACES", "")) if os.environ.get("TB_BOTTLENECK_TRACES") else None
@@ -50,6 +53,58 @@ def model(tmp_path: Path) -> InspectedTrace:
 def test_the_time_of_all_nodes_is_the_account(model: InspectedTrace, by: str) -> None:
     for selection in (Selection(by), Selection(by, first_step=1, last_step=1), Selection(by, merged=True)):
         assert_is_the_account(model, selected_tree(model, selection), selection)
+
+
+PRODUCT = """
+    step    aaaaaaaaaabbbbbbbbbb
+    op      ##........##........
+    launch  |.........|.........
+    gpu     ..####......####....
+"""
+"""In each of two steps of a millisecond one product, of 400 us."""
+
+
+def test_kernels_and_operators_have_their_share_of_the_roofline(tmp_path: Path) -> None:
+    rows, inner, columns = 4096, 4096, 1024
+    trace = drawn(PRODUCT)
+    for event in trace["traceEvents"]:
+        if event["cat"] == "cpu_op":
+            args = {"Input Dims": [[rows, inner], [inner, columns]], "Input type": ["c10::BFloat16"] * 2}
+            event["name"], event["args"] = "aten::mm", args
+        elif event["cat"] == "kernel":
+            event["name"] = "cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_32x3_nn_align8"
+    path = tmp_path / "drawn.pt.trace.json"
+    path.write_text(json.dumps(trace))
+    inspected = InspectedTrace(load(str(path)))
+    flops, moved = 2 * rows * inner * columns, 2 * (rows * inner + inner * columns + rows * columns)
+    for by, kind in (("kernel", "kernel"), ("operator", "operator")):
+        tree = selected_tree(inspected, Selection(by))
+        at = tree.kind.index(kind)
+        assert tree.columns["bounded"][at] == tree.columns["device"][at] == 800_000
+        # 312 TFLOP/s in the data sheet of an A100, of which 87 % can be reached
+        reached = tree.columns["ideal"][at] / tree.columns["bounded"][at]
+        assert reached == pytest.approx(flops / 400e-6 / (312e12 * 0.87), rel=0.01)
+    assert tree.columns["flops"][at] / tree.columns["bytes"][at] == pytest.approx(flops / moved, rel=0.03)
+
+
+def test_collectives_are_a_list_by_process_group_and_size(tmp_path: Path) -> None:
+    recorder = recorded_steps()
+    args = {
+        "Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1_000_000, "Out msg nelems": 1_000_000,
+        "Group size": 4, "Process Group Name": "0", "Process Group Description": "default_pg",
+    }  # fmt: skip
+    for begin in (3720, 5720):
+        recorder.row("cpu_op", "record_param_comms", begin, begin + 30, MAIN, **args)
+        recorder.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", begin + 10, begin + 20, begin + 120)
+        recorder.events[-1]["args"] |= args
+    tree = selected_tree(recorder.inspected(tmp_path), Selection("communication"))
+    at = node(tree, "allreduce, group default_pg, 4.0 MB")
+    assert (tree.kind[at], tree.calls[at], tree.columns["device"][at]) == ("communication", 2, 200_000)
+    assert tree.columns["bytes"][at] == 8_000_000
+
+
+def test_the_server_knows_the_groupings() -> None:
+    assert TREES == BY
 
 
 def test_the_backward_pass_belongs_to_the_modules_of_the_forward_pass(model: InspectedTrace) -> None:
@@ -137,12 +192,14 @@ def test_a_step_that_begins_in_the_optimizer_does_not_nest_the_next_one(tmp_path
     assert tree.name.count("Optimizer.step#SGD.step") == 1
 
 
-@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("by", [by for by in BY if by not in FLAT])
 def test_a_kernel_is_all_that_was_recorded(by: str, tmp_path: Path) -> None:
     recorder = Recorder()
     recorder.lost_kernel(GEMM, 5, 8)
     tree = selected_tree(recorder.inspected(tmp_path), Selection(by))
     assert (tree.kind, tree.name[-1]) == (("root", "unmapped", "kernel"), GEMM)
+    kernels = selected_tree(recorder.inspected(tmp_path), Selection("kernel"))
+    assert (kernels.kind, kernels.name[-1]) == (("root", "kernel"), GEMM)
 
 
 def test_devices_are_shown_apart(tmp_path: Path) -> None:

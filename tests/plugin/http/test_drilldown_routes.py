@@ -57,13 +57,7 @@ def answer_of(tenant: Tenant, route: str) -> dict[str, Any]:
 def test_a_range_of_the_timeline_is_answered(tenant: Tenant) -> None:
     answer = answer_of(tenant, "timeline?begin=1000000&end=2000000&pixels=64")
     assert (answer["timeline"]["begin_ns"], answer["timeline"]["end_ns"]) == (1e6, 2e6)
-    assert {lane["group"] for lane in answer["timeline"]["lanes"]} == {"account", "steps", "critical", "host", "device"}
-
-
-def test_the_tables_are_answered(tenant: Tenant) -> None:
-    answer = answer_of(tenant, "tables?")
-    assert answer["tables"]["kernels"]
-    assert answer["tables"]["steps"] == 2  # the profiler's own first step is left out
+    assert {lane["group"] for lane in answer["timeline"]["lanes"]} == {"account", "steps", "device"}
 
 
 def test_the_tree_is_answered(tenant: Tenant) -> None:
@@ -85,28 +79,12 @@ def test_the_tree_next_to_another_one(move_in: MoveIn, tmp_path: Path) -> None:
         assert tenant.get(f"tree?id={first}&with={other}").status_code == 404
 
 
-def test_rows_and_groups_and_dependencies_are_answered(tenant: Tenant) -> None:
-    assert answer_of(tenant, "find?text=gemm")["count"] > 0
-    kernel = answer_of(tenant, "tables?")["tables"]["kernels"][0]
-    details = answer_of(tenant, f"details?kernel={kernel['name']}")["details"]
-    assert details["callers"][0]["calls"] == kernel["calls"]
-    lanes = answer_of(tenant, "timeline?pixels=64")["timeline"]["lanes"]
-    track = next(lane["track"] for lane in lanes if lane["group"] == "device")
-    found = answer_of(tenant, f"dependencies?begin={kernel['begin_ns']}&track={track}")["dependencies"]
-    assert found["launch"]["name"] == "cudaLaunchKernel"
-
-
 @pytest.mark.parametrize(
     "route",
     [
         "tree?by=colour",
         "tree?first=one",
         "tree?device=-1",
-        "details?",
-        "details?operator=a&kernel=b",
-        "find?text=",
-        "dependencies?track=device",
-        "dependencies?begin=nan&track=device",
     ],
 )
 def test_a_wrong_parameter_is_explained(tenant: Tenant, route: str) -> None:
@@ -115,7 +93,7 @@ def test_a_wrong_parameter_is_explained(tenant: Tenant, route: str) -> None:
     assert response.text
 
 
-@pytest.mark.parametrize("route", ["tree?first=7&last=9", "tree?device=5", "details?kernel=none"])
+@pytest.mark.parametrize("route", ["tree?first=7&last=9", "tree?device=5"])
 def test_what_is_not_recorded_is_explained(tenant: Tenant, route: str) -> None:
     assert drilldown(tenant, route).status_code in (404, 422, 500)
 
@@ -131,7 +109,7 @@ def test_a_slice_is_a_trace(tenant: Tenant) -> None:
     assert packed.data[:2] == b"\x1f\x8b"
 
 
-@pytest.mark.parametrize("route", ["timeline", "tables", "slice", "job"])
+@pytest.mark.parametrize("route", ["timeline", "tree", "slice", "job"])
 @pytest.mark.parametrize(("query", "status"), [("", 400), ("?id=", 400), ("?id=../../etc/passwd", 404)])
 def test_what_names_no_recording_is_refused(tenant: Tenant, route: str, query: str, status: int) -> None:
     tenant.listed()
@@ -152,7 +130,7 @@ def test_what_is_no_number_is_refused(tenant: Tenant, name: str, value: str) -> 
 def test_a_file_that_is_no_trace_says_why(move_in: MoveIn, tmp_path: Path) -> None:
     (tmp_path / "bad.pt.trace.json").write_text("{")
     tenant = move_in(tmp_path, analyse=DIAGNOSE)
-    for route in ("timeline?", "tables?", "slice?"):
+    for route in ("timeline?", "slice?"):
         answer = drilldown(tenant, route)
         assert (answer.status_code, answer.mimetype) == (422, "text/plain")
         assert answer.text.endswith(".")
@@ -177,7 +155,7 @@ def test_why_a_file_cannot_be_read_names_neither_its_host_nor_its_folder(
     assert str(tmp_path) not in answer
 
 
-@pytest.mark.parametrize("route", ["timeline", "tables", "slice"])
+@pytest.mark.parametrize("route", ["timeline", "tree", "slice"])
 def test_while_the_answer_is_pending_the_status_is_202(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, route: str
 ) -> None:
@@ -192,7 +170,7 @@ def test_while_the_answer_is_pending_the_status_is_202(
 
 def test_a_failure_of_the_worker_process_is_a_500(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    answer = drilldown(tenant, "tables?")
+    answer = drilldown(tenant, "tree?")
     assert (answer.status_code, answer.mimetype) == (500, "text/plain")
     assert "/no/such/python could not be started" in answer.text
 

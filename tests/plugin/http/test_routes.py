@@ -76,7 +76,7 @@ def test_during_the_first_scan_the_list_says_scanning_and_any_recording_is_pendi
 
     monkeypatch.setattr(tenant.plugin._runs, "_scan", slow_scan)
     assert tenant.runs()["state"] == "scanning"
-    for route in ("report?id=abc", "job?id=abc", "telemetry?id=abc", "tables?id=abc", "compare?a=abc&b=abc"):
+    for route in ("report?id=abc", "job?id=abc", "telemetry?id=abc", "tree?id=abc", "compare?a=abc&b=abc"):
         answer = tenant.get(route)
         assert (answer.status_code, answer.json) == (202, {"state": "waiting", "progress": 0.0})
     looked.set()

@@ -58,7 +58,7 @@ def test_a_trace_is_listed_as_one(move_in: MoveIn, tmp_path: Path) -> None:
     assert tenant.get(f"telemetry?id={entry['id']}").status_code == 404
 
 
-@pytest.mark.parametrize("route", ["timeline", "tables", "slice"])
+@pytest.mark.parametrize("route", ["timeline", "tree", "slice"])
 def test_telemetry_has_no_timeline(move_in: MoveIn, tmp_path: Path, messages: Any, route: str) -> None:
     write(tmp_path / NAME, messages)
     tenant = move_in(tmp_path)

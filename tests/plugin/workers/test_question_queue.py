@@ -20,7 +20,7 @@ from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
     CompareQuestion,
     RecordingQuestion,
-    TablesQuestion,
+    TimelineQuestion,
     TraceFile,
     paths_of,
 )
@@ -30,7 +30,7 @@ from tests.plugin.tenant import until
 def about(*paths: str) -> RecordingQuestion:
     traces = [TraceFile(path, path, 1, 1) for path in paths]
     if len(traces) == 1:
-        return TablesQuestion(traces[0])
+        return TimelineQuestion(traces[0])
     return CompareQuestion(*(ComparedRecording(trace.path, trace) for trace in traces))
 
 
@@ -110,11 +110,11 @@ def questions() -> Iterator[QuestionQueue]:
 def ask(
     questions: QuestionQueue, id_: str = "0", path: str = "", patience: float = PATIENCE, client: str = ""
 ) -> object:
-    return questions.ask(TablesQuestion(TraceFile(id_, path, 1, 2)), client, patience)
+    return questions.ask(TimelineQuestion(TraceFile(id_, path, 1, 2)), client, patience)
 
 
 def ids(questions: dict[RecordingQuestion, object]) -> list[str]:
-    return [question.trace.id for question in questions if isinstance(question, TablesQuestion)]
+    return [question.trace.id for question in questions if isinstance(question, TimelineQuestion)]
 
 
 def test_a_question_is_answered_by_another_process_and_asked_once(questions: QuestionQueue) -> None:

@@ -9,15 +9,11 @@ import pytest
 from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
     CompareQuestion,
-    DependenciesQuestion,
-    DetailsQuestion,
-    FindQuestion,
     JobQuestion,
     RecordingQuestion,
     SavedJobQuestion,
     SeriesQuestion,
     SliceQuestion,
-    TablesQuestion,
     TelemetryFile,
     TimelineQuestion,
     TraceFile,
@@ -33,12 +29,8 @@ WATCHED = ComparedRecording("b", TRACE, (TelemetryFile("/logs/events", 5), Telem
 QUESTIONS = [
     TimelineQuestion(TRACE, 0.5, 2.0**62, 100.0),
     TimelineQuestion(TRACE),
-    TablesQuestion(TRACE),
     TreeQuestion(TRACE, "line", merged=True, first_step=2, last_step=3, other=TRACE),
     TreeQuestion(TRACE, "module"),
-    DetailsQuestion(TRACE, kernel="gemm"),
-    FindQuestion(TRACE, "loss"),
-    DependenciesQuestion(TRACE, 1.5, "device 3"),
     SliceQuestion(TRACE, 1.0),
     CompareQuestion(PLAIN, WATCHED),
     SeriesQuestion((PLAIN, WATCHED, PLAIN)),
@@ -60,11 +52,11 @@ def test_every_question_is_tested() -> None:
 def test_equal_questions_are_one_key_and_different_ones_are_not() -> None:
     assert len({*QUESTIONS, *map(decode, map(encode, QUESTIONS))}) == len(QUESTIONS)
     replaced = replace(TRACE, mtime_ns=TRACE.mtime_ns + 1)
-    assert TablesQuestion(replaced) != TablesQuestion(TRACE)
+    assert TimelineQuestion(replaced) != TimelineQuestion(TRACE)
 
 
 @pytest.mark.parametrize(
-    "payload", [b"{", b"{}", b'{"type": "Another", "fields": {}}', b'{"type": "TablesQuestion", "fields": {}}']
+    "payload", [b"{", b"{}", b'{"type": "Another", "fields": {}}', b'{"type": "TimelineQuestion", "fields": {}}']
 )
 def test_other_payloads_are_refused(payload: bytes) -> None:
     with pytest.raises((ValueError, KeyError, TypeError)):

@@ -94,13 +94,6 @@ export function Chooser({ runs, chosen, missing, initialSelection, session }: Pr
           <Selection selection={selection} listed={listed} setSelection={setChecked} compare={() => session.compareSeries(inNaturalOrder([...selection, keyOf(chosen)]))} />
         </>
       )}
-      {chosen.verdict && (
-        <p>
-          <button type="button" class="link" onClick={() => session.open("whatif")}>
-            Or predict this run on another device, with more workers, another batch size or precision
-          </button>
-        </p>
-      )}
     </section>
   );
 }

@@ -1,4 +1,4 @@
-// The comparison of the chosen recording B with another one, A, or of a series of recordings.
+// The comparison of the chosen recording B with another one, A; of a series of recordings; or with the same run under other conditions.
 import { useMemo, useState } from "preact/hooks";
 import { scrollToCause } from "../../shared/page/scroll_to_cause";
 import { addStyle } from "../../shared/page/style_sheet";
@@ -12,6 +12,7 @@ import viewStyle from "../../shared/style/view.css";
 import { runName, sourceName } from "../../shared/text/names";
 import { MemoryDifference } from "../../shared/widgets/memory_difference";
 import { Notes } from "../../shared/widgets/notes";
+import { lazyView } from "../../shared/widgets/lazy_view";
 import { Request } from "../../shared/widgets/request";
 import { WaterfallTable } from "../../shared/widgets/waterfall_table";
 import { membersOf } from "../series/members";
@@ -29,6 +30,8 @@ addStyle(viewStyle);
 addStyle(comparisonStyle);
 addStyle(sheet);
 
+const WhatIf = lazyView(async () => (await import("../what_if/what_if")).WhatIfView);
+
 interface Props {
   readonly session: Session;
   readonly entry: RunEntry; // B
@@ -36,6 +39,7 @@ interface Props {
   readonly runs: readonly RunEntry[];
   readonly baseline: Key | undefined; // A
   readonly series: readonly Key[] | undefined; // instead of A and B
+  readonly conditions: string | undefined; // of a prediction, as the address spells them
 }
 
 interface Pair {
@@ -43,7 +47,7 @@ interface Pair {
   readonly reportA: Report | undefined; // for the titles of its causes
 }
 
-export function CompareView({ session, entry, report, runs, baseline, series }: Props) {
+export function CompareView({ session, entry, report, runs, baseline, series, conditions }: Props) {
   const [selection, setSelection] = useState<readonly Key[]>([]); // the initial selection of the chooser
   const other = baselineOf(runs, baseline, entry);
   // The list is a new object in each round. The comparison is requested again only if its recordings have changed.
@@ -59,7 +63,10 @@ export function CompareView({ session, entry, report, runs, baseline, series }: 
   }
   if (!other) {
     const missing = members?.missing[0] ?? (baseline === keyOf(entry) ? undefined : baseline);
-    return <Chooser key={selection.join()} runs={runs} chosen={entry} missing={missing} initialSelection={selection} session={session} />;
+    const chooser = <Chooser key={selection.join()} runs={runs} chosen={entry} missing={missing} initialSelection={selection} session={session} />;
+    const whatIf = report.verdict && <WhatIf session={session} entry={entry} report={report} conditions={conditions} />;
+    // What was asked for comes first.
+    return conditions === undefined ? <>{chooser}{whatIf}</> : <>{whatIf}{chooser}</>;
   }
   return (
     <div class="comparison">
@@ -115,7 +122,7 @@ function PairPage({ session, ...pair }: Omit<PairProps, "show"> & { readonly ses
   return (
     <>
       <ComparedRuns {...pair} show={show} />
-      <Outcome {...pair} show={show} />
+      <Outcome comparison={comparison} />
       <WaterfallTable times={comparison} />
       {comparison.expected && <ExpectedTime comparison={comparison} expected={comparison.expected} reportA={reportA} reportB={reportB} />}
       <Causes changed={comparison.causes} reportA={reportA} reportB={reportB} show={show} />

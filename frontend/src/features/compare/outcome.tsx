@@ -7,7 +7,6 @@ import { Health } from "../../shared/widgets/health";
 import { Icon } from "../../shared/widgets/icon";
 import { Notes } from "../../shared/widgets/notes";
 import { RecordingName } from "../../shared/widgets/recording_name";
-import { comparisonMarkdown } from "./markdown";
 import { outcome, testNote } from "./summary";
 
 export interface PairProps {
@@ -76,12 +75,12 @@ function ComparedRun({ letter, entry, comparison, ns, unprofiled, steps, batch, 
   );
 }
 
-export function Outcome({ comparison, reportA, reportB }: PairProps) {
+export function Outcome({ comparison }: { readonly comparison: Comparison }) {
   const test = testNote(comparison);
   const spread = (comparison.unprofiled ?? comparison).noise;
   const noise = spread > 0 && <li class="badge">± {share(spread)}</li>;
   return (
-    <Answer headline={comparison.headline} badge={outcome(comparison)} markdown={() => comparisonMarkdown(comparison, reportA, reportB)} badges={noise}>
+    <Answer headline={comparison.headline} badge={outcome(comparison)} badges={noise}>
       {test && <p class="muted footnote">{test}</p>}
     </Answer>
   );

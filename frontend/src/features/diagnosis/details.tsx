@@ -1,13 +1,13 @@
-// Parts beside the findings: the functions of the loop, the stages of the input pipeline, torch.compile, captured graphs, and the steps of an inference server.
+// Parts beside the findings: the functions of the loop, the stages of the input pipeline, torch.compile and captured graphs.
 import type { ComponentChildren } from "preact";
-import type { Compilation, GraphReplays, InputPipeline, Report, Serving, ServingSteps, StepPart } from "../../shared/report";
+import type { Compilation, GraphReplays, InputPipeline, Report, StepPart } from "../../shared/report";
 import { duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
 import { WithCode } from "../../shared/widgets/with_code";
-import { capital, compiledText, graphText, outsideText, ownersText, partName, PARTS_TITLE, perOf, regionsText, replaysText, shapeOf, shownStages, stagesText, stagesTitle, stepsText, where } from "./details_text";
+import { capital, compiledText, graphText, outsideText, ownersText, partName, PARTS_TITLE, perOf, regionsText, replaysText, shownStages, stagesText, stagesTitle, where } from "./details_text";
 
 export function Details(report: Report) {
-  const { input, compilation, graphs, serving, step_parts: parts } = report;
+  const { input, compilation, graphs, step_parts: parts } = report;
   const per = perOf(report);
   return (
     <>
@@ -15,7 +15,6 @@ export function Details(report: Report) {
       {input && <Stages input={input} />}
       {compilation && <Compiled compilation={compilation} per={per} />}
       {graphs && <Replays graphs={graphs} per={per} />}
-      {serving && <ServerSteps serving={serving} />}
     </>
   );
 }
@@ -151,45 +150,6 @@ function Replays({ graphs: found, per }: { graphs: GraphReplays; per: string }) 
       </table>
       {found.outside.length > 0 && <p class="muted footnote">{outsideText(found.outside, per, "Operations")}</p>}
     </section>
-  );
-}
-
-function ServerSteps({ serving: { server, kinds, shapes } }: { serving: Serving }) {
-  return (
-    <section>
-      <h2>Steps of the inference server ({server})</h2>
-      <table aria-label="Steps of the inference server">
-        <thead>
-          <tr>
-            <th scope="col">Kind</th>
-            <th scope="col" class="figure">Share</th>
-            <th scope="col" class="figure">Host</th>
-            <th scope="col" class="figure">Device</th>
-            <th scope="col" class="figure">Pause before</th>
-          </tr>
-        </thead>
-        <tbody>
-          {shapes.length > kinds.length && kinds.map((steps) => <StepsRow key={steps.kind} steps={steps} shape="" />)}
-          {shapes.map((steps, index) => <StepsRow key={index} steps={steps} shape={shapeOf(steps)} />)}
-        </tbody>
-      </table>
-    </section>
-  );
-}
-
-function StepsRow({ steps, shape }: { steps: ServingSteps; shape: string }) {
-  const { share: part, step_ns, device_ns, pause_ns } = steps;
-  return (
-    <tr>
-      <th scope="row">
-        {stepsText(steps)}
-        {shape && <Below>{shape}</Below>}
-      </th>
-      <td class="figure">{share(part)}</td>
-      <td class="figure">{duration(step_ns)}</td>
-      <td class="figure">{device_ns !== undefined && duration(device_ns)}</td>
-      <td class="figure">{pause_ns !== undefined && duration(pause_ns)}</td>
-    </tr>
   );
 }
 

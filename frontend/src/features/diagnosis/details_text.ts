@@ -1,5 +1,5 @@
-// Texts of the parts beside the findings, for the page and for Markdown.
-import type { CompiledFunction, GraphBreak, GraphReplays, InputPipeline, InputStorage, OutsideGraph, ReplayedGraph, Report, ServingSteps, StepPart } from "../../shared/report";
+// Texts of the parts beside the findings.
+import type { CompiledFunction, GraphBreak, GraphReplays, InputPipeline, InputStorage, OutsideGraph, ReplayedGraph, Report, StepPart } from "../../shared/report";
 import { bytes, count, duration, share } from "../../shared/text/format";
 import { placeName } from "../../shared/text/names";
 
@@ -60,15 +60,6 @@ export const graphText = ({ operations, launches, place }: ReplayedGraph, per: s
 
 export const outsideText = (outside: readonly OutsideGraph[], per: string, what = "Operators"): string =>
   `${what} outside of the graphs, ${per}: ${outside.map(({ name, calls, ns_per_step }) => `${name} (${count(calls)} ${calls === 1 ? "call" : "calls"}, ${duration(ns_per_step)})`).join(", ")}.`;
-
-export const stepsText = ({ kind, count: many }: ServingSteps): string => `${capital(kind)}: ${count(many)} ${many === 1 ? "step" : "steps"}`;
-
-/** The requests and tokens of a shape; empty for a kind. */
-export function shapeOf({ prefill_requests, prefill_tokens, decode_requests, decode_tokens }: ServingSteps): string {
-  const part = (name: string, requests: number | undefined, tokens: number | undefined): string =>
-    requests || tokens ? `${name} ${count(requests ?? 0)} ${requests === 1 ? "request" : "requests"}${tokens === undefined ? "" : `, ${count(tokens)} tokens`}` : "";
-  return [part("prefill", prefill_requests, prefill_tokens), part("decode", decode_requests, decode_tokens)].filter(Boolean).join("; ");
-}
 
 export const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 const sentence = (text: string): string => (text ? `${capital(text)}.` : "");

@@ -1,8 +1,6 @@
 // What reviewers wrote about a recording or a finding, and the commands that add to it. The tab itself writes nothing.
 import type { RunEntry } from "../../shared/report";
-import { isTrace } from "../../shared/run/groups";
-import { keyOf, type Key } from "../../shared/run/keys";
-import { ACTIONS, baselineCommand, reviewCommand, stateOf } from "../../shared/run/review";
+import { ACTIONS, reviewCommand, stateOf } from "../../shared/run/review";
 import { count, epochMs, moment } from "../../shared/text/format";
 import { CopyButton } from "../../shared/widgets/copy_button";
 
@@ -10,8 +8,6 @@ import { CopyButton } from "../../shared/widgets/copy_button";
 export interface Reviewed {
   readonly logdir: string;
   readonly entry: RunEntry;
-  /** Compares the recording with this one. */
-  readonly compare: (key: Key) => void;
 }
 
 interface Props extends Reviewed {
@@ -19,7 +15,7 @@ interface Props extends Reviewed {
   readonly title: string; // of the finding, for screen readers
 }
 
-export function Review({ logdir, entry, compare, cause, title }: Props) {
+export function Review({ logdir, entry, cause, title }: Props) {
   const state = stateOf(entry.review, cause);
   const own = state?.cause === cause ? state : undefined;
   return (
@@ -41,7 +37,6 @@ export function Review({ logdir, entry, compare, cause, title }: Props) {
           <b>Measured</b> here: <bdi>{own.trial}</bdi>
         </p>
       )}
-      {state?.owner && (cause === "" || own) && <p>Owner: {state.owner}</p>}
       {own && own.comments.length > 0 && (
         <ul>
           {own.earlier_comments > 0 && (
@@ -56,7 +51,6 @@ export function Review({ logdir, entry, compare, cause, title }: Props) {
           ))}
         </ul>
       )}
-      {cause === "" && <Baseline entry={entry} compare={compare} />}
       <details>
         <summary>
           Review<span class="visually-hidden"> {title}</span>
@@ -66,24 +60,8 @@ export function Review({ logdir, entry, compare, cause, title }: Props) {
           {ACTIONS.map((action) => (
             <CopyButton key={action.name} title={action.title} label={`Copy command: ${action.title}, ${title}`} text={() => reviewCommand(logdir, entry, cause, action)} />
           ))}
-          {cause === "" && isTrace(entry) && <CopyButton title="Baseline" label="Copy command: Baseline" text={() => baselineCommand(logdir, entry)} />}
         </p>
       </details>
     </div>
-  );
-}
-
-/** What has changed since the pinned baseline, in one click. */
-function Baseline({ entry, compare }: Pick<Reviewed, "entry" | "compare">) {
-  const { baseline, group } = entry.review ?? { baseline: "", group: "" };
-  if (baseline === "" || !isTrace(entry)) return null;
-  const of = group === "." ? "all recordings" : group;
-  if (baseline === keyOf(entry)) return <p>Baseline of {of}</p>;
-  return (
-    <p>
-      <button type="button" class="link" title={`Baseline of ${of}: ${baseline}`} onClick={() => compare(baseline)}>
-        Changed since the baseline
-      </button>
-    </p>
   );
 }

@@ -12,14 +12,12 @@ import { count, duration, epochMs, moment, share, speedup } from "../../shared/t
 import { knownFigures, unknownText } from "../../shared/text/efficiency";
 import { leadOf } from "../../shared/text/names";
 import { CodeBlock } from "../../shared/widgets/code_block";
-import { CopyButton } from "../../shared/widgets/copy_button";
 import { Fact } from "../../shared/widgets/fact";
 import { Health } from "../../shared/widgets/health";
 import { Request } from "../../shared/widgets/request";
 import { Culprits, Gains } from "./culprits";
 import { HeatMap } from "./heat_map";
 import sheet from "./job.css";
-import { jobMarkdown } from "./markdown";
 import { Pipeline } from "./pipeline";
 import { ProcessGroups } from "./process_groups";
 import { Slowdowns } from "./slowdowns";
@@ -86,10 +84,7 @@ function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
   return (
     <>
       <Speaker answer={answer} table={table} runs={runs} openRank={openRank} />
-      <div class="job-facts">
-        <Facts answer={answer} job={job} />
-        <CopyButton text={() => jobMarkdown(answer)} title="Copy as Markdown" />
-      </div>
+      <Facts answer={answer} job={job} />
       {answer.basis === "accounts" && <SaveCommand answer={answer} because={answer.because} />}
       {job.health && <Health health={job.health} />}
       {job.efficiency && <p class="muted footnote">{unknownText(job.efficiency)}</p>}

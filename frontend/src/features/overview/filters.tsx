@@ -28,7 +28,7 @@ export function Filters({ entries, query, columns, chosen, change }: Props) {
     <div class="filters" role="search" aria-label="Filter the trainings">
       <input
         type="search"
-        placeholder="Filter: name, verdict, action, device, owner"
+        placeholder="Filter: name, verdict, action, device"
         aria-label="Filter by words"
         value={query.words}
         onInput={(event) => change({ words: event.currentTarget.value })}

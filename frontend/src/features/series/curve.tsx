@@ -1,4 +1,4 @@
-// A sweep as a chart: the time over the varied setting, with stacked regimes, error bars and the knee.
+// A sweep as a chart: the time over the varied setting, with stacked regimes and error bars.
 import { useRef } from "preact/hooks";
 import { colourOf, isLost, LABEL_COLOUR } from "../../shared/colours";
 import { useWidth } from "../../shared/page/media";
@@ -7,7 +7,7 @@ import { duration, roundDuration } from "../../shared/text/format";
 import { Swatch } from "../../shared/widgets/swatch";
 import { areas, type Area } from "./areas";
 import { placeValues, ticks } from "./scale";
-import { kneeOf, pointHeading } from "./summary";
+import { pointHeading } from "./summary";
 
 const WIDTH = 860;
 const HEIGHT = 380;
@@ -63,7 +63,6 @@ export function Curve({ series }: { series: RunSeries }) {
         {stack.map((area) => (
           <AreaLabel key={area.regime} area={area} frame={frame} />
         ))}
-        <Knee series={series} frame={frame} />
         <path class="curve" d={points.map(({ ns }, index) => `${index === 0 ? "M" : "L"}${frame.x[index]} ${frame.y(ns)}`).join("")} />
         {points.map(({ ns, low_ns, high_ns }, index) => (
           <g key={index}>
@@ -99,20 +98,6 @@ function Grid({ frame: { grid, y, width, bottom } }: { frame: Frame }) {
         </g>
       ))}
       <path d={`M${LEFT} ${TOP}V${bottom}`} />
-    </g>
-  );
-}
-
-/** The line of the knee and its label, on the side with more space. */
-function Knee({ series, frame: { x, bottom, width } }: { series: RunSeries; frame: Frame }) {
-  const knee = kneeOf(series);
-  const at = knee && x[series.points.indexOf(knee)];
-  if (!knee || at === undefined) return null;
-  const leftOfLine = at > width * 0.6;
-  return (
-    <g class="knee">
-      <path d={`M${at} ${TOP - 18}V${bottom}`} />
-      <text x={leftOfLine ? at - 7 : at + 7} y={TOP - 10} text-anchor={leftOfLine ? "end" : "start"}>{`knee: ${knee.value}`}</text>
     </g>
   );
 }
@@ -165,7 +150,7 @@ const dot = (x: number, y: number): string => `M${x - DOT} ${y}a${DOT} ${DOT} 0 
 
 /** The chart as text, for screen readers. */
 function description(series: RunSeries): string {
-  const { points, per, knee } = series;
+  const { points, per } = series;
   const times = points.map(({ value, ns }) => `${value}: ${duration(ns)}`).join(", ");
-  return `${pointHeading(series)} and time per ${per}: ${times}${knee ? `; knee at ${knee.value}` : ""}`;
+  return `${pointHeading(series)} and time per ${per}: ${times}`;
 }

@@ -9,12 +9,11 @@ import { Answer } from "../../shared/widgets/answer";
 import { Notes } from "../../shared/widgets/notes";
 import { Request } from "../../shared/widgets/request";
 import { Curve } from "./curve";
-import { seriesMarkdown } from "./markdown";
 import type { Members } from "./members";
 import sheet from "./series.css";
 import { MIN_RUNS } from "./series_keys";
 import { SeriesTable } from "./series_table";
-import { kneeOf, seriesTitle } from "./summary";
+import { seriesTitle } from "./summary";
 
 addStyle(sheet);
 
@@ -83,12 +82,7 @@ interface ContentProps {
 }
 
 function Content({ series, entries, chosen, show, reverse }: ContentProps) {
-  const { points, knee, kind, headline } = series;
-  const detail = kneeOf(series) && knee && (
-    <p class="measure more">
-      <b>The knee is at {knee.value}</b>: {knee.because}.
-    </p>
-  );
+  const { points, kind, headline } = series;
   const reverseButton = kind === "history" && points.length >= MIN_RUNS && (
     <li class="actions">
       <button type="button" class="small" onClick={reverse}>
@@ -98,7 +92,7 @@ function Content({ series, entries, chosen, show, reverse }: ContentProps) {
   );
   return (
     <>
-      <Answer headline={headline} markdown={() => seriesMarkdown(series)} detail={detail} buttons={reverseButton} />
+      <Answer headline={headline} buttons={reverseButton} />
       {points.length > 0 && (
         <section class="series-points">
           <h2>{seriesTitle(series)}</h2>

@@ -7,7 +7,7 @@ import { Swatch } from "../../shared/widgets/swatch";
 import { StackedBar } from "../../shared/widgets/waterfall_table";
 import { partsOf, regimeTitle } from "./areas";
 import { entryNamed } from "./members";
-import { kneeOf, pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle, SPEED_HEADING } from "./summary";
+import { pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle, SPEED_HEADING } from "./summary";
 
 interface Props {
   readonly series: RunSeries;
@@ -21,7 +21,7 @@ export function SeriesTable({ series, entries, chosen, show }: Props) {
   const { points, kind } = series;
   const bars = kind === "settings" || kind === "history";
   const longest = Math.max(...points.map(({ ns, high_ns }) => Math.max(ns, high_ns))) || 1;
-  const [knee, regression] = [kneeOf(series), regressionPointOf(series)];
+  const regression = regressionPointOf(series);
   return (
     <table class={bars ? "of-series with-bars" : "of-series"}>
       <caption class="visually-hidden">{seriesTitle(series)}</caption>
@@ -38,9 +38,9 @@ export function SeriesTable({ series, entries, chosen, show }: Props) {
         {points.map((point, index) => (
           <Fragment key={index}>
             {point === regression && series.regression_point && <RegressionRow regression={series.regression_point} columns={bars ? 5 : 4} title={regimeTitle(points, series.regression_point.regime)} />}
-            <tr class={point === knee ? "at-knee" : undefined}>
+            <tr>
               <th scope="row">
-                <PointName series={series} point={point} entries={entries} chosen={chosen} show={show} mark={point === knee ? "knee" : ""} />
+                <PointName series={series} point={point} entries={entries} chosen={chosen} show={show} />
               </th>
               {bars && (
                 <td class="drawn">
@@ -81,7 +81,7 @@ function RegressionRow({ regression, columns, title }: { regression: RegressionP
 }
 
 /** The setting with its runs, or the run itself. */
-function PointName({ series: { kind }, point: { value, run, runs }, entries, chosen, show, mark }: Props & { readonly point: RunPoint; readonly mark: string }) {
+function PointName({ series: { kind }, point: { value, run, runs }, entries, chosen, show }: Props & { readonly point: RunPoint }) {
   const names = runs.length > 0 ? runs : [run];
   const links = names.map((name) => {
     const entry = entryNamed(name, entries);
@@ -96,7 +96,7 @@ function PointName({ series: { kind }, point: { value, run, runs }, entries, cho
   if (kind !== "sweep" && kind !== "settings") return <>{links}</>;
   return (
     <>
-      <b>{value}</b> {mark && <span class="badge">{mark}</span>}
+      <b>{value}</b>
       <small class="runs-of-point">{links}</small>
     </>
   );

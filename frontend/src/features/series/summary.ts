@@ -1,4 +1,4 @@
-// Short texts about a series, used on the page and in Markdown.
+// Short texts about a series, used on the page.
 import type { RunPoint, RunSeries } from "../../shared/report";
 import { count, duration, factor } from "../../shared/text/format";
 
@@ -30,9 +30,6 @@ export const SPEED_HEADING = "Speed relative to the first";
 
 /** The speed relative to the first point; "" for the first point itself. */
 export const relativeSpeed = ({ speedup }: RunPoint, index: number): string => (index === 0 ? "" : factor(speedup));
-
-/** The point beyond which the time improves little, if there is one. */
-export const kneeOf = ({ knee, points }: RunSeries): RunPoint | undefined => knee && points.find(({ value }) => value === knee.value);
 
 /** The regression point: the first slower run of a history, if there is one. */
 export function regressionPointOf({ regression_point: regression, points }: RunSeries): RunPoint | undefined {

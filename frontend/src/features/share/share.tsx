@@ -1,4 +1,4 @@
-// The share menu: the address, Markdown, JSON, or an HTML file that needs no server.
+// The share menu: the address, JSON, or an HTML file that needs no server.
 import { useEffect, useRef } from "preact/hooks";
 import { copyText } from "../../shared/page/clipboard";
 import { save } from "../../shared/page/download";
@@ -11,10 +11,9 @@ import { useTemporaryMessage } from "../../shared/widgets/temporary_message";
 
 interface Props {
   readonly report: Report;
-  readonly markdown: () => Promise<string>;
 }
 
-export function Share({ report, markdown }: Props) {
+export function Share({ report }: Props) {
   const root = useRef<HTMLDetailsElement>(null);
   const [message, setMessage] = useTemporaryMessage();
   useEffect(() => {
@@ -52,14 +51,12 @@ export function Share({ report, markdown }: Props) {
       <span class="muted" role="status">
         {message}
       </span>
-      {/* A browser allows copying only shortly after a click, so the text is prepared when the menu opens. */}
-      <details ref={root} onToggle={() => void markdown()}>
+      <details ref={root}>
         <summary>
           <Icon name="share" /> Share
         </summary>
         <div class="menu">
           <button type="button" onClick={closeAfter(() => void copy(address(), "Address"))}>Copy the address of this view</button>
-          <button type="button" onClick={closeAfter(async () => copy(await markdown(), "Markdown"))}>Copy as Markdown</button>
           <button type="button" onClick={closeAfter(() => save(`${name}.json`, new Blob([JSON.stringify({ reports: [report] }, null, 1)], { type: "application/json" })))}>
             Download the report as JSON
           </button>

@@ -22,17 +22,13 @@ const GAP = 9;
 const HEIGHTS: ReadonlyMap<string, number> = new Map([
   ["account", 26],
   ["steps", 18],
-  ["critical", 16],
   ["device", 20],
-  ["counter", 24],
   ["host", 15],
-  ["python", 14],
 ]);
-const ORDER = ["steps", "account", "critical", "device", "counter", "host", "python"];
+const ORDER = ["steps", "account", "device", "host"];
 const TITLES: ReadonlyMap<string, string> = new Map([
   ["account", "Time spent in"],
   ["steps", "Steps"],
-  ["critical", "Critical path"],
 ]);
 
 interface Layout {
@@ -77,7 +73,7 @@ function placed(lanes: readonly Lane[], above: number, stretch: number): Layout 
 const rank = ({ group }: Lane): number => (ORDER.indexOf(group) + ORDER.length + 1) % (ORDER.length + 1);
 
 function titleOf(group: string, title: string): string {
-  return TITLES.get(group) ?? (group === "python" ? `Python, ${title}` : title || words(group));
+  return TITLES.get(group) ?? (title || words(group));
 }
 
 /** The row at a vertical position, if there is one. */

@@ -84,7 +84,7 @@ function lane(canvas: CanvasRenderingContext2D, picture: Picture, theme: Theme, 
       const right = Math.min((strip.begin[index]! + strip.length[index]! + shift) * scale, farEdge);
       const blockWidth = Math.max(right - left, 0.7);
       const key = keys[strip.key[index]!] ?? "";
-      canvas.globalAlpha = track.group === "counter" ? 0.55 : strip.count[index]! > 1 ? 0.35 + 0.65 * strip.busy[index]! : 1;
+      canvas.globalAlpha = strip.count[index]! > 1 ? 0.35 + 0.65 * strip.busy[index]! : 1;
       canvas.fillStyle = theme.keys.get(key) ?? colourOf(key);
       // A thin gap between neighbours, if there is room for it.
       const bar = row.height * levelOf(key);
@@ -143,7 +143,7 @@ function label(canvas: CanvasRenderingContext2D, { titles }: Picture, theme: The
   const text = name || titles.get(key) || key;
   canvas.font = `11px ${theme.font}`;
   canvas.textBaseline = "middle";
-  canvas.fillStyle = track.group === "steps" || track.group === "counter" || key === "mark" ? theme.text : LABEL_COLOUR;
+  canvas.fillStyle = track.group === "steps" || key === "mark" ? theme.text : LABEL_COLOUR;
   canvas.fillText(text.length <= characters ? text : `${text.slice(0, characters - 1)}…`, left + 4, row.top + row.height / 2 + 0.5);
 }
 

@@ -7,13 +7,11 @@ import type { Timeline } from "../../shared/report";
 import type { ViewProps } from "../../shared/run/view_props";
 import { clamped, lengthOf, moved, spanAfterKey, withContext, zoomed, type Span } from "../../shared/run/viewport";
 import { duration } from "../../shared/text/format";
-import { BlockDependencies } from "./dependencies";
 import { SelectedBlock, Tooltip, VisibleBlocks } from "./block_details";
 import { useGestures } from "./gestures";
 import { find, type Block, type VisibleTiles } from "./hit";
 import { layout, rowAt } from "./layout";
 import { paint } from "./paint";
-import { Search } from "./search";
 import { SliceExport } from "./slice_export";
 import { Tiles } from "./tiles";
 
@@ -40,7 +38,6 @@ export function TimelineCanvas({ client, entry, report, focus, visible, setVisib
   const current = useRef({ focus, visible }); // what `span` was derived from, or was stored as
   const [hovered, setHovered] = useState<{ readonly block: Block; readonly x: number; readonly y: number }>();
   const [selected, select] = useState<Block>();
-  const [found, setFound] = useState<Span>(); // the last row that was searched for
   const [problem, setProblem] = useState<string>();
   const [, redraw] = useState(0);
   const narrow = availableWidth < NARROW;
@@ -61,7 +58,6 @@ export function TimelineCanvas({ client, entry, report, focus, visible, setVisib
     if (focus === current.current.focus && visible === current.current.visible) return;
     current.current = { focus, visible };
     setSpan(initialSpan(focus, visible, report, whole));
-    setFound(undefined);
   }, [focus, visible]);
   useEffect(() => {
     const timer = setTimeout(() => {
@@ -92,7 +88,7 @@ export function TimelineCanvas({ client, entry, report, focus, visible, setVisib
     if (context.canvas.height !== pixelHeight) context.canvas.height = pixelHeight;
     const size = { span, origin, width, height, ratio };
     const content = { tracks, keys: overview.keys, titles, tiles: visibleTiles, selected };
-    paint(context, { ...size, ...content, marked: found ?? focus, markLabel: found ? "Found" : (focus?.label ?? ""), namesAbove: narrow }, { ...theme, keys: quietColours(theme.dark) });
+    paint(context, { ...size, ...content, marked: focus, markLabel: focus?.label ?? "", namesAbove: narrow }, { ...theme, keys: quietColours(theme.dark) });
   });
 
   const gestures = useGestures(canvas, span, setSpan, whole, width);
@@ -126,12 +122,10 @@ export function TimelineCanvas({ client, entry, report, focus, visible, setVisib
           {focus && (
             <button type="button" onClick={() => setSpan(withContext(focus, whole))}>To the evidence</button>
           )}
-          <Search client={client} entry={entry} show={(row) => (setSpan(withContext(row, whole)), setFound(row))} />
           <SliceExport client={client} entry={entry} span={span} />
         </span>
       </div>
       <SelectedBlock block={selected} keys={overview.keys} titles={titles} origin={origin} show={(block) => setSpan(withContext(block, whole))} />
-      {selected && <BlockDependencies client={client} entry={entry} block={selected} show={(row) => (setSpan(withContext(row, whole)), setFound(row))} />}
       <div class={narrow ? "strip narrow" : "strip"} style={{ gridTemplateColumns: `${GUTTER}px minmax(0, 1fr)` }} ref={holder}>
         {!narrow && (
           <div class="gutter" style={{ height: `${height}px` }} aria-hidden="true">

@@ -7,7 +7,7 @@ import type { By, Metric } from "./options";
 /** The profiler records the line of a function's def, and no other. */
 const FUNCTION = "Function and line";
 
-export const BY_TITLES: Readonly<Record<By, string>> = { module: "Module", line: FUNCTION, operator: "Operator", range: "Range" };
+export const BY_TITLES: Readonly<Record<By, string>> = { module: "Module", line: FUNCTION, operator: "Operator", range: "Range", kernel: "Kernel", communication: "Communication" };
 
 export const METRIC_TITLES: Readonly<Record<Metric, string>> = {
   time: "Time",
@@ -25,7 +25,7 @@ export const METRIC_HINTS: Readonly<Record<Metric, string>> = {
   host: "Rows of all host threads added up",
   wait: "Host time in calls that waited for the device",
   bytes: "Copies, and the minimum traffic of operators with recorded shapes",
-  flops: "Floating-point operations of contractions with recorded shapes",
+  flops: "Floating-point operations of operators with recorded shapes",
   memory: "Bytes allocated, freed or not; needs profile_memory=True",
 };
 

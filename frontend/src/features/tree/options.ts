@@ -2,7 +2,7 @@
 import type { Place } from "../../shared/report";
 import type { Key } from "../../shared/run/keys";
 
-export const GROUPINGS = ["module", "line", "operator", "range"] as const;
+export const GROUPINGS = ["module", "line", "operator", "range", "kernel", "communication"] as const;
 export type By = (typeof GROUPINGS)[number];
 
 export const METRICS = ["time", "device", "host", "wait", "bytes", "flops", "memory"] as const;

@@ -1,7 +1,7 @@
 // The rows of the breakdown as a tree grid: arrow keys move, open and close.
 import { useRef, useState } from "preact/hooks";
 import { colourOf, isLost } from "../../shared/colours";
-import { change, count, duration, share } from "../../shared/text/format";
+import { change, count, duration, perSecond, rate, share } from "../../shared/text/format";
 import { METRIC_HINTS, METRIC_TITLES, metricText, rowName } from "./labels";
 import { ROOT, type Model, type Node } from "./model";
 import type { Metric } from "./options";
@@ -173,9 +173,34 @@ function valueColumns(model: Model, metric: Metric): readonly Column[] {
     ...(isTime ? [] : [value(metric, "always")]),
     ...(metric === "device" ? [] : [value("device")]),
     ...(metric === "host" ? [] : [value("host")]),
+    ...(ROOFLINE[model.tree.by] ?? []).map((column): Column => ({ ...column, shown: "wide-only", text: (node) => column.value(model, node) ?? "–" })),
     { title: "Calls", hint: "Number of rows of the node itself", shown: "wide-only without-details", text: (node) => (model.calls(node) > 0 ? count(Number(model.calls(node).toPrecision(3))) : "–") },
   ];
 }
+
+interface RooflineColumn {
+  readonly title: string;
+  readonly hint: string;
+  /** undefined if it is not known. */
+  readonly value: (model: Model, node: Node) => string | undefined;
+}
+
+const ROOF: RooflineColumn = {
+  title: "Roofline",
+  hint: "Time at the roof of the device, of the time of device operations whose roof is known from their shapes",
+  value: ({ tree }, node) => (tree.bounded_ns[node]! > 0 ? share(tree.ideal_ns[node]! / tree.bounded_ns[node]!) : undefined),
+};
+const INTENSITY: RooflineColumn = {
+  title: "FLOP/B",
+  hint: "Floating-point operations per byte of minimum traffic, of operators with recorded shapes",
+  value: ({ tree }, node) => (tree.flops[node]! > 0 && tree.moved_bytes[node]! > 0 ? (tree.flops[node]! / tree.moved_bytes[node]!).toPrecision(3) : undefined),
+};
+const RATE: RooflineColumn = {
+  title: "Rate",
+  hint: "Bytes per time of the communication, which includes the wait for other ranks",
+  value: ({ tree }, node) => (tree.moved_bytes[node]! > 0 && tree.device_ns[node]! > 0 ? rate(perSecond(tree.moved_bytes[node]!, tree.device_ns[node]!)) : undefined),
+};
+const ROOFLINE: Readonly<Record<string, readonly RooflineColumn[]>> = { operator: [INTENSITY, ROOF], kernel: [ROOF], communication: [RATE] };
 
 function differenceColumns(model: Model, metric: Metric): readonly Column[] {
   const title = METRIC_TITLES[metric].toLowerCase();

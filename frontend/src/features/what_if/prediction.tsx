@@ -7,7 +7,6 @@ import { Answer } from "../../shared/widgets/answer";
 import { Fact } from "../../shared/widgets/fact";
 import { Notes } from "../../shared/widgets/notes";
 import { WaterfallTable } from "../../shared/widgets/waterfall_table";
-import { whatIfMarkdown } from "./markdown";
 import { cost, interval, intervalOfTime, predictionBadge, predictionBasis } from "./summary";
 
 interface Props {
@@ -21,7 +20,7 @@ export function Prediction({ prediction, report, show }: Props) {
   const { after, assumptions } = prediction;
   return (
     <>
-      <Answer headline={prediction.headline} badge={predictionBadge(prediction)} markdown={() => whatIfMarkdown(prediction)} />
+      <Answer headline={prediction.headline} badge={predictionBadge(prediction)} />
       {after && <Figures prediction={prediction} after={after} />}
       {after && <FixFirst prediction={prediction} report={report} show={show} />}
       {after && <WaterfallTable times={{ by_regime: prediction.by_regime, a_ns: prediction.step_ns, b_ns: after.step_ns, per: prediction.per }} names={TIME_NAMES} />}

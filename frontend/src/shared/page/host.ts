@@ -25,8 +25,8 @@ function page(): TensorBoardPage | undefined {
   }
 }
 
-/** The parameters of the tab in the URL; app/address.ts says what they mean, and features/tour/runs.ts of the last one. */
-export type UrlKey = "run" | "view" | "at" | "mark" | "with" | "row" | "if" | "all" | "tree" | "tour";
+/** The parameters of the tab in the URL; app/address.ts says what they mean. */
+export type UrlKey = "run" | "view" | "at" | "mark" | "with" | "row" | "if" | "all" | "tree";
 
 export function inUrl(key: UrlKey): string | undefined {
   return valueIn(page()?.location.hash ?? "", PREFIX + key) || undefined;

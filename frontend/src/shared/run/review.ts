@@ -7,7 +7,6 @@ export const ACTIONS = [
   { name: "accept", title: "Accept", asks: "--because" },
   { name: "fixed", title: "Fixed", asks: "--in" },
   { name: "reopen", title: "Reopen", asks: "--because" },
-  { name: "own", title: "Owner", asks: "" },
   { name: "comment", title: "Comment", asks: "" },
 ] as const;
 export type ReviewAction = (typeof ACTIONS)[number];
@@ -25,14 +24,12 @@ export function isInState({ review, open_findings }: RunEntry, word: ReviewWord)
   return word === "open" ? (open_findings ?? 0) > 0 : (review?.states ?? []).some(({ state }) => state === word);
 }
 
-/** The review of a recording in few words: "accepted, owner Ben, 2 comments"; "" if there is none. */
+/** The review of a recording in few words: "accepted, 2 comments"; "" if there is none. */
 export function reviewSummary(entry: RunEntry): string {
   const states = entry.review?.states ?? [];
   const comments = states.reduce((sum, state) => sum + state.comments.length + state.earlier_comments, 0);
-  const owners = [...new Set(states.map(({ owner }) => owner).filter(Boolean))];
   return [
     ...(["accepted", "fixed"] as const).filter((word) => isInState(entry, word)),
-    ...(owners.length > 0 ? [`owner ${owners.join(", ")}`] : []),
     ...(comments > 0 ? [comments === 1 ? "1 comment" : `${comments} comments`] : []),
   ].join(", ");
 }
@@ -41,11 +38,6 @@ export function reviewSummary(entry: RunEntry): string {
 export function reviewCommand(logdir: string, entry: RunEntry, cause: string, { name, asks }: ReviewAction): string {
   const about = cause === "" ? [] : ["--cause", quoted(cause)];
   return ["tb-bottleneck review", quoted(logdir), name, quoted(comparedName(entry)), ...about, asks].filter(Boolean).join(" ").concat(" ");
-}
-
-/** The command that pins a recording as the baseline of all recordings. */
-export function baselineCommand(logdir: string, entry: RunEntry): string {
-  return `tb-bottleneck review ${quoted(logdir)} baseline ${quoted(comparedName(entry))}`;
 }
 
 /** A word for a POSIX shell. Control characters would end the command early. */

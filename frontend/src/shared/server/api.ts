@@ -1,5 +1,5 @@
 // The plugin's JSON routes (tb_bottleneck/plugin/http_api.md).
-import type { ComparisonAnswer, DependenciesAnswer, DetailsAnswer, DeviceList, FindAnswer, JobAnswer, Ledger, Pending, ReportAnswer, RunList, SeriesAnswer, TablesAnswer, TelemetryAnswer, TimelineAnswer, TreeAnswer, WhatIfAnswer } from "../report";
+import type { ComparisonAnswer, DeviceList, JobAnswer, Ledger, Pending, ReportAnswer, RunList, SeriesAnswer, TelemetryAnswer, TimelineAnswer, TreeAnswer, WhatIfAnswer } from "../report";
 import type { LiveAnswer } from "../live";
 import type { Attempt } from "./result";
 
@@ -72,28 +72,9 @@ export class Client {
     return this.get(`live?run=${encodeURIComponent(run)}`, signal, isLive);
   }
 
-  tables(id: string, signal: AbortSignal): Promise<Attempt<TablesAnswer>> {
-    return this.get(withId("tables", id), signal, isAboutRun<TablesAnswer>);
-  }
-
   /** Where the time goes, with the parameters of features/tree/options.ts. */
   tree(id: string, parameters: string, signal: AbortSignal): Promise<Attempt<TreeAnswer>> {
     return this.get(`${withId("tree", id)}&${parameters}`, signal, isAboutRun<TreeAnswer>);
-  }
-
-  /** All calls of an operator or a kernel. */
-  details(id: string, kind: "operator" | "kernel", name: string, signal: AbortSignal): Promise<Attempt<DetailsAnswer>> {
-    return this.get(`${withId("details", id)}&${kind}=${encodeURIComponent(name)}`, signal, isAboutRun<DetailsAnswer>);
-  }
-
-  /** The rows of the timeline whose names contain a text. */
-  find(id: string, text: string, signal: AbortSignal): Promise<Attempt<FindAnswer>> {
-    return this.get(`${withId("find", id)}&text=${encodeURIComponent(text)}`, signal, isAboutRun<FindAnswer>);
-  }
-
-  /** What an operation of a device waited for. */
-  dependencies(id: string, begin: number, track: string, signal: AbortSignal): Promise<Attempt<DependenciesAnswer>> {
-    return this.get(`${withId("dependencies", id)}&begin=${begin}&track=${encodeURIComponent(track)}`, signal, isAboutRun<DependenciesAnswer>);
   }
 
   /** Recording A against recording B. */

@@ -3,7 +3,6 @@ import { test } from "node:test";
 import { reduce, START } from "../../../src/app/state";
 import { baselineOf, candidates, MAX_CANDIDATES } from "../../../src/features/compare/candidates";
 import { expectedRows } from "../../../src/features/compare/expected_rows";
-import { comparisonMarkdown } from "../../../src/features/compare/markdown";
 import { outcome, testNote } from "../../../src/features/compare/summary";
 import type { Comparison, Expected, Finding, RegimeDelta } from "../../../src/shared/report";
 import { causeTitle } from "../../../src/shared/text/causes";
@@ -127,27 +126,4 @@ test("a cause has the title of its report", () => {
   const finding: Finding = { cause: "no_graph", title: "Each kernel is launched alone", regime: "launch", cost_share: 0.2, evidence: [], where: [] };
   assert.equal(causeTitle("no_graph", undefined, { ...report("a"), findings: [finding] }), "Each kernel is launched alone");
   assert.equal(causeTitle("no_graph"), "No graph");
-});
-
-test("Markdown has the same content, and no name is markup", () => {
-  const markdown = comparisonMarkdown(
-    comparison({ a: "<img src=x>", expected: EXPECTED, causes: { gained: ["no_graph"], lost: [] }, context: [{ key: "device", title: "device", a: "A|1", b: "B*" }], notes: ["[a](b)"] }),
-    undefined,
-    report("b"),
-  );
-  assert.ok(markdown.includes("A: \\<img src=x\\>"));
-  assert.ok(markdown.includes("| the input | 60.0 ms | 10.0 ms | −50.0 ms |"));
-  assert.ok(markdown.includes("| **Total** | 100 ms | 70.0 ms | −30.0 ms |"));
-  assert.ok(markdown.includes("Expected 1.50× (1.20× to 1.90×), measured 1.43×; kernels only 3.00×."));
-  assert.ok(markdown.includes("- +20.0 % Slower host: dispatching takes longer"));
-  assert.ok(markdown.includes("- Only in B: No graph"));
-  assert.ok(markdown.includes("| device | A\\|1 | B\\* |"));
-  assert.ok(markdown.includes("- \\[a\\](b)"));
-  assert.ok(!markdown.includes("\u00a0"));
-});
-
-test("if there is no comparison, Markdown says why and has no table", () => {
-  const markdown = comparisonMarkdown(comparison({ comparable: false, headline: "No comparison: B is incomplete.", notes: ["B is incomplete"] }), undefined, undefined);
-  assert.ok(markdown.includes("- B is incomplete"));
-  assert.ok(!markdown.includes("|"));
 });

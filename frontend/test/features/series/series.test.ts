@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { reduce, START } from "../../../src/app/state";
 import { areas, partsOf, regimeTitle } from "../../../src/features/series/areas";
-import { seriesMarkdown } from "../../../src/features/series/markdown";
 import { entryNamed, inNaturalOrder, membersOf } from "../../../src/features/series/members";
 import { placeValues, ticks } from "../../../src/features/series/scale";
 import { MAX_RUNS, seriesKeys, seriesText } from "../../../src/features/series/series_keys";
-import { kneeOf, pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle } from "../../../src/features/series/summary";
+import { pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle } from "../../../src/features/series/summary";
 import type { RunPoint, RunSeries } from "../../../src/shared/report";
 import { entry } from "../../recordings";
 
@@ -95,9 +94,7 @@ test("a regime has its title, else its identifier", () => {
   assert.equal(regimeTitle(POINTS, "other"), "other");
 });
 
-test("the knee and the regression point are found among the points", () => {
-  assert.equal(kneeOf(series({ knee: { run: "w4/x", value: "4", because: "" } })), POINTS[2]);
-  assert.equal(kneeOf(series()), undefined);
+test("the regression point is found among the points", () => {
   const regression_point = { since: "w2/x", last_good: "w1/x", regime: "input", slowdown: 1.3, because: "" };
   assert.equal(regressionPointOf(series({ kind: "history", regression_point })), POINTS[1]);
 });
@@ -115,22 +112,6 @@ test("the range of a time is its interval, or the range over several runs, or un
   assert.match(range(POINTS[2]!), / over 2 runs$/);
   assert.equal(range(point("1", { input: 1 }, { steps: 1 })), "one step: unknown");
   assert.deepEqual(POINTS.map(relativeSpeed), ["", "2.00×", "3.60×"]);
-});
-
-test("Markdown has the same content, and no name is markup", () => {
-  const markdown = seriesMarkdown(series({ headline: "<b>", knee: { run: "w4/x", value: "4", because: "more brings little" }, notes: ["[a](b)"] }));
-  assert.ok(markdown.startsWith("## \\<b\\>"));
-  assert.ok(markdown.includes("| 2: w2/x | 20.0 ms | 19.0 ms to 21.0 ms | 2.00× | the input |"));
-  assert.ok(markdown.includes("| 4: w4/x, w4/y (knee) |"));
-  assert.ok(markdown.includes("Knee at 4: more brings little."));
-  assert.ok(markdown.includes("- \\[a\\](b)"));
-  assert.ok(!markdown.includes("\u00a0"));
-});
-
-test("for unrelated runs, Markdown has times and no factors", () => {
-  const markdown = seriesMarkdown(series({ kind: "apart", varies: "run" }));
-  assert.ok(markdown.includes("| w2/x | 20.0 ms |"));
-  assert.ok(!markdown.includes("×"));
 });
 
 test("a series is part of the state, and an equal one changes nothing", () => {

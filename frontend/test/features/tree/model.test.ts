@@ -34,6 +34,8 @@ function tree(times: readonly number[] = TIMES, steps = 1): Tree {
     moved_bytes: zeros,
     flops: zeros,
     allocated_bytes: zeros,
+    bounded_ns: zeros,
+    ideal_ns: zeros,
     calls: NAMES.map(() => 1),
     begin_ns: zeros,
     end_ns: [0, 5, 0, 3, 3, 0],

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { reduce, START } from "../../../src/app/state";
 import { AS_RECORDED, conditionsText, parseConditions } from "../../../src/features/what_if/conditions";
-import { whatIfMarkdown } from "../../../src/features/what_if/markdown";
 import { cost, interval, intervalOfTime, predictionBadge, predictionBasis } from "../../../src/features/what_if/summary";
 import type { Prediction, WhatIf } from "../../../src/shared/report";
 
@@ -47,22 +46,6 @@ test("the interval is shown as factors and as times", () => {
   assert.equal(intervalOfTime(prediction(), AFTER), "between 20.0\u00a0ms and 31.3\u00a0ms");
   assert.equal(cost(prediction().fix_first[0]!, "sample"), "30\u00a0% of the sample after the change");
   assert.notEqual(predictionBasis("replay"), predictionBasis("account"));
-});
-
-test("Markdown has the same content, and no name is markup", () => {
-  const markdown = whatIfMarkdown(prediction({ run: "<img src=x>", notes: ["[a](b)"] }));
-  assert.ok(markdown.includes("\\<img src=x\\>"));
-  assert.ok(markdown.includes("**2.00×**, between 1.60× and 2.50×: 50.0 ms per step now, 25.0 ms after the change"));
-  assert.ok(markdown.includes("| the input | 40.0 ms | 15.0 ms | −25.0 ms |"));
-  assert.ok(markdown.includes("- Each kernel is launched alone: 30 % of the step after the change"));
-  assert.ok(markdown.includes("- the host is the same"));
-  assert.ok(markdown.includes("- \\[a\\](b)"));
-  assert.ok(!markdown.includes("\u00a0"));
-});
-
-test("without a prediction, Markdown has the headline and no table", () => {
-  const { after: _, ...rest } = prediction({ headline: "Nothing can be predicted: the work ran on the CPU.", fix_first: [], assumptions: [] });
-  assert.equal(whatIfMarkdown(rest), "## Nothing can be predicted: the work ran on the CPU.\n\nr/x\n");
 });
 
 test("conditions are part of the state and stay when another recording is chosen", () => {

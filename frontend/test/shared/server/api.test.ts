@@ -83,10 +83,10 @@ test("a 202 is pending on every route, and a slice is the bytes of a 200", async
   const { client } = server(pending(), pending(), pending(), new Response("{}"), broken, refused);
   const expected = { kind: "pending", value: { state: "analysing", progress: 0.5 } };
   assert.deepEqual(await client.report("a", never), expected);
-  assert.deepEqual(await client.tables("a", never), expected);
+  assert.deepEqual(await client.tree("a", "", never), expected);
   assert.deepEqual(await client.slice("a", 0, 1, never), expected);
   const slice = await client.slice("a", 0, 1, never);
   assert.ok(slice.kind === "ok" && slice.value.byteLength === 2);
-  assert.equal((await client.tables("a", never)).kind, "failed", "a 202 with another body");
+  assert.equal((await client.tree("a", "", never)).kind, "failed", "a 202 with another body");
   assert.deepEqual(await client.whatIf("a", "device=x", never), { kind: "failed", message: "No device is known as x." });
 });

@@ -1,1 +1,0 @@
-"""Operators, kernels and communications: their tables, their callers, and what they wait for."""
