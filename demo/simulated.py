@@ -1,4 +1,4 @@
-"""The demo's recordings of GPUs, which simulators wrote (tests/simulated_demo.py): no GPU was used for them.
+"""The demo's recordings of GPUs, which simulators wrote (simulated_demo.py): no GPU was used for them.
 
 They show what the tab says about a GPU to those who have none at hand. The name of the device ends with "(simulated)",
 in the tab, in the terminal and in JSON.

@@ -31,10 +31,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 os.environ |= {"TB_BOTTLENECK_CACHE": "off", "COLUMNS": "120"}
 
 DEMO = ROOT / "demo" / "recorded"
-SHOWN = 60
+SHOWN = 200
 """Maximum number of paths that --check prints."""
 TIME_OF_FILES = 1_790_000_000
 PATIENCE_S = 300.0
+_NESTED = re.compile(r"(\.children\[\])+")
 
 TREES = ("module", "line", "operator", "range")
 WHAT_IFS: dict[str, tuple[str, ...]] = {
@@ -167,7 +168,6 @@ def _routes(tenant: Any) -> Iterator[tuple[str, Any]]:
         yield f"server/job/{short}", ready("job", id=key)
         yield f"server/timeline/{short}", ready("timeline", id=key, pixels=400)
         yield f"server/what_if/{short}", ready("what_if", id=key)
-        yield f"server/find/{short}", ready("find", id=key, text="add")
         for by in TREES:
             yield f"server/tree_{by}/{short}", ready("tree", id=key, by=by)
     slow = {entry["run"]: entry for entry in ids.values() if entry["evidence_source"] == "trace"}
@@ -244,7 +244,9 @@ def canonical(value: Any) -> Any:
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """Yields the JSON paths at which two answers differ. An item of a list is called []."""
+    """Yields the JSON paths at which two answers differ. An item of a list is called [], and a node of a tree at any
+    depth has the path `.children[]`."""
+    path = _NESTED.sub(".children[]", path)
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
             if key not in old or key not in new:

@@ -7,7 +7,7 @@ half counts as recoverable: casts and the smaller kernels around them take the o
 measure it). Of work in float64, half counts as recoverable too: float32 has half of the bytes. On a CPU run with too
 few threads, the cost is the share of unused cores x the work that torch divides among threads. None of this cost counts
 as recoverable: nothing recorded shows that these cores are free, and that the work scales. With all cores instead of
-half of them, a measured training took 2.8 times as long beside other programs (tests/ACCURACY.md,
+half of them, a measured training took 2.8 times as long beside other programs (tests/measurements/ACCURACY.md,
 tabular/threads_too_few). If the trace has the device's counters, a clock a tenth below the highest clock of the
 recording is a cause, and costs the same share of the work's time.
 Threshold: fires at 50 % of the window.

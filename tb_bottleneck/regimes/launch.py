@@ -42,7 +42,7 @@ from tb_bottleneck.regimes.rule import CLEAR, Cause, Judgement, Rule, idle_judge
 
 FIRES_AT = 0.10
 # Eager operators of usual layers take up to 16 % of a step on the CPU. torch.compile made six of seven such trainings
-# slower, 0.5 to 0.9 times their speed, and one had 0.93 and 1.1 times in two measurements (tests/cpu_changes.py, torch
+# slower, 0.5 to 0.9 times their speed, and one had 0.93 and 1.1 times in two measurements (cpu_changes.py, torch
 # 2.13, one core of an Intel Xeon).
 FIRES_AT_ON_CPU = 0.20
 RECOVERABLE_OF_LAUNCHES = 0.5

@@ -37,7 +37,7 @@ def shortest_window(before: ModifiedGraph, after: ModifiedGraph) -> float:
 
 
 # The share of a fix that takes effect, at the 5 % quantile. For 16 real changes, the ratio (real saving / predicted
-# saving) had a standard deviation of 0.25. For 24 changes, the standard deviation is 0.22 (tests/GAINS.md), so the
+# saving) had a standard deviation of 0.25. For 24 changes, the standard deviation is 0.22 (GAINS.md), so the
 # bound is on the safe side.
 PARTIAL_EFFECT = 1 - QUANTILE * 0.25
 

@@ -1,4 +1,4 @@
-"""Predicted gains and true ones: a few of each planted cause; tests/GAINS.md contains many."""
+"""Predicted gains and true ones: a few of each planted cause; tests/measurements/GAINS.md contains many."""
 
 from dataclasses import replace
 from functools import cache

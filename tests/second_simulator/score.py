@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from helpers.pages import progress
+from pages import progress
 from second_simulator.kineto import write
 from second_simulator.programs import PROGRAMS
 from second_simulator.truth import DEVICE_WORK, NEAR, Truth, simulate, truth

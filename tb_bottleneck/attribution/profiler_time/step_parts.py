@@ -5,7 +5,7 @@ There are three kinds of parts:
   is the time from the end of one operator to the start of the next one on the main thread, for example from
   `aten::item` to `aten::select`. All times of a step between the same two operators are one part. With these parts,
   nine reports on trainings on a CPU stated Python outside torch within 12 % of what the trainings timed
-  (tests/ACCURACY.md). Operators are no parts, because their times differ from step to step (caches, page faults).
+  (ACCURACY.md). Operators are no parts, because their times differ from step to step (caches, page faults).
 - Without these steps, the training process may have logged how long a loader without workers, the backward pass and the
   optimizer take. The logged time of the optimizer is used in any case: the many small operators of an optimizer cost
   less to record than others, because they run one after another.

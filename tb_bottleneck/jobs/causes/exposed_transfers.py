@@ -31,7 +31,7 @@ because most of the start-up times disappear, too."""
 LEFT_ON_FREE_CORES = 0.8
 """Own time of the ranks at best / recorded own time, if the threads of the backend leave them the cores. Without this
 factor, the measured gains of two trainings of two ranks on two cores exceeded the highest estimate by 1 to 23 %
-(tests/trainings: ddp)."""
+(tests/measurements/trainings: ddp)."""
 
 
 def exposed_transfers(context: JobContext) -> Iterator[Candidate]:

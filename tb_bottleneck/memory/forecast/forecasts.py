@@ -14,7 +14,7 @@ from tb_bottleneck.memory.weights import optimizer_name, state_of
 
 MARGIN = 0.05
 """Half the relative width of the interval of a forecast if recorded shapes prove which blocks grow. It covers the worst
-errors in tests/MEMORY.md."""
+errors in tests/measurements/MEMORY.md."""
 CHECKPOINT_MARGIN = 0.1
 """Half the relative width that is added for checkpointing, because a recording does not show what a module keeps
 besides its result."""

@@ -12,11 +12,11 @@ from tb_bottleneck.roofline.device_peaks import peaks_of
 
 RATE_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.6, Estimate.HIGH: 1.5}
 """Rate of the fused kernel / rate of the linear layers of the same recording. The expected value is from transformers
-like those of tests/ATTENTION.md (torch 2.13, AMD EPYC), where 8 of 9 gains are inside the bounds. The bounds are a
+like those of ATTENTION.md (torch 2.13, AMD EPYC), where 8 of 9 gains are inside the bounds. The bounds are a
 choice."""
 RATE_ON_DEVICE = {Estimate.EXPECTED: 0.65, Estimate.LOW: 0.35, Estimate.HIGH: 0.95}
 """Rate of the fused kernel / rate of the linear layers, for operands of 16 bits. Twelve transformers on an H200 (torch
-2.11, tests/GPU.md) have 0.32 to 0.97, 0.63 in the median. FlashAttention-2 reaches 50 to 73 % of an A100's peak
+2.11, GPU.md) have 0.32 to 0.97, 0.63 in the median. FlashAttention-2 reaches 50 to 73 % of an A100's peak
 forwards and 44 to 63 % backwards (arXiv 2307.08691, section 4.1), large products about 80 %."""
 RATE_IN_SINGLE_PRECISION = {Estimate.EXPECTED: 0.55, Estimate.LOW: 0.45, Estimate.HIGH: 1.3}
 """Rate of the fused kernel / peak of 32-bit vector units, for operands of 32 bits: such a kernel multiplies each number

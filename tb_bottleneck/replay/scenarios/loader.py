@@ -36,7 +36,7 @@ BESIDE_WORKERS = {Estimate.EXPECTED: 1.075, Estimate.LOW: 1.15, Estimate.HIGH: 1
 # two cores, the model itself takes 1.35 times as long with workers.
 BESIDE_WORKERS_ON_CPU = {Estimate.EXPECTED: 1.175, Estimate.LOW: 1.35, Estimate.HIGH: 1.0}
 # The part of the time of making a batch that remains if batches are made cheaper. Expected: the mean of nine trainings
-# on one core (0 to 13 %), whose data was prepared or whose code was vectorised (tests/trainings). Low: a choice.
+# on one core (0 to 13 %), whose data was prepared or whose code was vectorised (trainings). Low: a choice.
 REMAINS_OF_BATCH = {Estimate.EXPECTED: 0.05, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}
 MIN_WAITS = 2
 

@@ -42,7 +42,7 @@ def scaled_on_cpu(graph: ModifiedGraph, spans: Spans, left: float) -> ModifiedGr
 # On a CPU, other host work on the thread slows the operators, because their data and code leave the caches. Without
 # this work, the operators take 1 - QUICKER_OPERATORS * (share of this work in the step) of their time. The value is the
 # median of 60 pairs of recordings with and without such work (0.17, 0.20 and 0.16 with Python 3.10, 3.11 and 3.13;
-# tests/trainings). The times of the operators were compared, not those of the steps.
+# tests/measurements/trainings). The times of the operators were compared, not those of the steps.
 QUICKER_OPERATORS = 0.18
 
 

@@ -16,7 +16,7 @@ _SHOWN: dict[str, Callable[[float], str]] = {
 }
 # From this value on, the decimal places of a count are noise: 3,422.4 operators are shown as 3,422.
 WHOLE_FROM = 100.0
-# Simulated gains have an error of some percent (tests/GAINS.md): 6.59x is shown as 6.6x, and 14.7x as 15x.
+# Simulated gains have an error of some percent (tests/measurements/GAINS.md): 6.59x is shown as 6.6x, and 14.7x as 15x.
 FEW_DIGITS_FROM, WHOLE_FACTOR_FROM = 1.995, 9.95
 
 

@@ -1,1 +1,0 @@
-"""Trainings that are recorded and timed on a GPU, for `tests/gpu.py`."""

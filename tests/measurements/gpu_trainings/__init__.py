@@ -1,0 +1,1 @@
+"""Trainings that are recorded and timed on a GPU, for `tests/measurements/gpu.py`."""
