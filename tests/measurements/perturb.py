@@ -93,8 +93,8 @@ def page(folder: Path, labels: list[dict[str, Any]], changes: dict[str, Perturba
         counts[change][graded] += 1
     yield "# Perturbed recordings"
     yield ""
-    yield "Written by `python tests/measurements/perturb.py --write`. Each labelled public recording, changed in one way"
-    yield "and judged again: the *same* answer as before, another *right* one by its label, *cannot tell*, *another*"
+    yield "Written by `python tests/measurements/perturb.py --write`. Each labelled public recording, changed in one"
+    yield "way and judged again: the *same* answer as before, another *right* one by its label, *cannot tell*, *another*"
     yield "one, or one that the label rules out (*never*)."
     yield ""
     yield f"| change | meaning | {' | '.join(GRADES)} |"
