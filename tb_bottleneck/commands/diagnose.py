@@ -84,23 +84,7 @@ def add(commands: "Subparsers") -> None:
         help="budget, as in input=0.10 or sync=5%%: exit with status 1 if a regime takes a larger share of the time in "
         "any recording, or if a recording has no verdict; can be repeated",
     )
-    diagnose.add_argument(
-        "--price-per-hour",
-        type=_price,
-        metavar="PRICE",
-        help="price of one device of the run for an hour, in any currency: adds the cost of a million samples",
-    )
     diagnose.set_defaults(run=_diagnose)
-
-
-def _price(text: str) -> float:
-    try:
-        price = float(text)
-    except ValueError:
-        price = -1.0
-    if not 0 < price < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r}: must be a number above 0, such as 2.50")
-    return price
 
 
 def _diagnose(options: argparse.Namespace) -> int:
@@ -111,7 +95,6 @@ def _diagnose(options: argparse.Namespace) -> int:
         return 2
     analysis = analysed(options)
     reports, problems = analysis.reports, analysis.problems
-    _add_prices(analysis, options.price_per_hour)
     if not options.fail_over:  # a budget reports unreadable recordings itself
         problems += unreadable(reports)
     problems += budget_violations(reports)
@@ -135,19 +118,6 @@ def _html_problems(analysis: "Analysis", file: str) -> list[str]:
     except OSError as error:
         return [f"{file}: cannot be written: {error.strerror}"]
     return []
-
-
-def _add_prices(analysis: Analysis, price: float | None) -> None:
-    if price is not None:
-        from tb_bottleneck.report.efficiency.figures import add_price
-        from tb_bottleneck.report.efficiency.of_job import add_job_price
-
-        for report in analysis.reports:
-            if report.HasField("efficiency"):
-                add_price(report.efficiency, price)
-        for job in analysis.jobs:
-            if job.HasField("efficiency"):
-                add_job_price(job.efficiency, price, job.world_size)
 
 
 def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":

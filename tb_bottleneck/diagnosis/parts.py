@@ -13,8 +13,6 @@ import numpy as np
 from tb_bottleneck.attribution.profiler_time.logged_steps import logged_unprofiled
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure
-from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
-from tb_bottleneck.measures.efficiency.utilisation import utilisation
 from tb_bottleneck.measures.graph_replays import graph_replays
 from tb_bottleneck.measures.trace.compiled_steps import compiled_steps
 from tb_bottleneck.measures.trace.host_dispatch import frequent_operators
@@ -26,7 +24,6 @@ from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.report.builders.compilation import recorded_compilation, replayed_graphs
 from tb_bottleneck.report.builders.details import broken_part, input_pipeline, parts_of_step
 from tb_bottleneck.report.builders.report_builder import Details
-from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -100,13 +97,6 @@ def _operators_of(recording: Recording) -> list[pb.OperatorCount]:
         pb.OperatorCount(name=name, per_step=calls / steps, place=None if place is None else pb.Place(**asdict(place)))
         for name, calls, place in frequent_operators(recording)
     ]
-
-
-def trace_efficiency(recording: Recording) -> EfficiencyInputs:
-    """Returns the figures from which the report's efficiency is computed, such as the operations and bytes of a
-    step."""
-    used = utilisation(recording)
-    return EfficiencyInputs(trace_figures(recording), used.types, used.bf16_peak)
 
 
 def add_headroom(

@@ -12,6 +12,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRec
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.diagnosis.parts import Parts, add_headroom
 from tb_bottleneck.measures.compile_log import compile_log
+from tb_bottleneck.measures.efficiency.utilisation import Utilisation
 from tb_bottleneck.measures.input_stages import sampled_work
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
@@ -39,7 +40,6 @@ from tb_bottleneck.report.builders.telemetry_inputs import (
     telemetry_window,
 )
 from tb_bottleneck.report.builders.telemetry_phases import phases_of, run_time_of
-from tb_bottleneck.report.efficiency.figures import EfficiencyInputs
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
 from tb_bottleneck.telemetry.telemetry import Telemetry
@@ -175,7 +175,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
             compilation=parts.build("compilation", lambda: logged_compilation(compile_log(recording.facts))),
             run_time=parts.build("run_time", lambda: run_time_of(run_time(whole))),
         ),
-        efficiency=parts.build("efficiency", lambda: EfficiencyInputs(telemetry_figures(recording))),
+        efficiency=parts.build("efficiency", lambda: Utilisation(telemetry_figures(recording))),
     )
     add_headroom(report, parts, parameters=parameter_bytes(recording.facts.get("parameters_by_dtype")))
     return report

@@ -11,7 +11,8 @@ from tb_bottleneck.attribution.profiler_time.removal import without_profiler_tim
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
-from tb_bottleneck.diagnosis.parts import Parts, add_headroom, details_of, trace_efficiency, trace_unprofiled
+from tb_bottleneck.diagnosis.parts import Parts, add_headroom, details_of, trace_unprofiled
+from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
 from tb_bottleneck.measures.user_code.places import Place
@@ -131,7 +132,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.
         diagnosis=diagnosis,
         prediction=prediction,
         places=places,
-        efficiency=parts.build("efficiency", lambda: trace_efficiency(recording)),
+        efficiency=parts.build("efficiency", lambda: trace_figures(recording)),
         unprofiled=trace_unprofiled(recording, defects),
     )
     add_headroom(report, parts, recording)

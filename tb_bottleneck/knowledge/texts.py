@@ -51,20 +51,15 @@ def guarded(lines: Sequence[str]) -> list[str]:
     return [*lines[:first], guard, *(f"    {line}" for line in lines[first:])]
 
 
-def headroom_text(kind: str, values: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the title and the summary of the possible gain `kind`, with `values` filled in."""
+def headroom_text(kind: str) -> tuple[str, str]:
+    """Returns the title and the summary of the possible gain `kind`."""
     entry = load("headroom.toml")[kind]
-    return Template(entry["title"]).safe_substitute(values), Template(entry["summary"]).safe_substitute(values)
+    return entry["title"], entry["summary"]
 
 
 def headroom_label(name: str) -> str:
     """Returns the label of the line of evidence `name`."""
     return str(load("headroom.toml")["evidence"][name])
-
-
-def larger_device_names() -> tuple[str, ...]:
-    """Returns the names in gpus.toml of the devices that are suggested as faster ones, in order."""
-    return tuple(load("headroom.toml")["larger_devices"])
 
 
 class FigureText(Record, frozen=True):

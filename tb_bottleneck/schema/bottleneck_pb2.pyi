@@ -16,7 +16,7 @@ class Reports(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[Report, _Mapping]]] = ..., jobs: _Optional[_Iterable[_Union[Job, _Mapping]]] = ...) -> None: ...
 
 class Job(_message.Message):
-    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup", "world_size", "missing_ranks", "groups", "culprits", "speedup_all", "replay", "health", "step_ns", "hosts", "slowdowns", "efficiency", "clock_error_ns")
+    __slots__ = ("run", "ranks", "verdict", "account", "stragglers", "speedup", "world_size", "missing_ranks", "groups", "culprits", "speedup_all", "replay", "health", "step_ns", "hosts", "efficiency", "clock_error_ns")
     RUN_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
@@ -32,7 +32,6 @@ class Job(_message.Message):
     HEALTH_FIELD_NUMBER: _ClassVar[int]
     STEP_NS_FIELD_NUMBER: _ClassVar[int]
     HOSTS_FIELD_NUMBER: _ClassVar[int]
-    SLOWDOWNS_FIELD_NUMBER: _ClassVar[int]
     EFFICIENCY_FIELD_NUMBER: _ClassVar[int]
     CLOCK_ERROR_NS_FIELD_NUMBER: _ClassVar[int]
     run: str
@@ -50,10 +49,9 @@ class Job(_message.Message):
     health: Health
     step_ns: float
     hosts: _containers.RepeatedCompositeFieldContainer[Host]
-    slowdowns: _containers.RepeatedCompositeFieldContainer[Slowdown]
     efficiency: Efficiency
     clock_error_ns: float
-    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., world_size: _Optional[int] = ..., missing_ranks: _Optional[_Iterable[int]] = ..., groups: _Optional[_Iterable[_Union[Group, _Mapping]]] = ..., culprits: _Optional[_Iterable[_Union[Culprit, _Mapping]]] = ..., speedup_all: _Optional[_Union[Speedup, _Mapping]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., step_ns: _Optional[float] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., slowdowns: _Optional[_Iterable[_Union[Slowdown, _Mapping]]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., clock_error_ns: _Optional[float] = ...) -> None: ...
+    def __init__(self, run: _Optional[str] = ..., ranks: _Optional[_Iterable[int]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., stragglers: _Optional[_Iterable[_Union[Straggler, _Mapping]]] = ..., speedup: _Optional[_Union[Speedup, _Mapping]] = ..., world_size: _Optional[int] = ..., missing_ranks: _Optional[_Iterable[int]] = ..., groups: _Optional[_Iterable[_Union[Group, _Mapping]]] = ..., culprits: _Optional[_Iterable[_Union[Culprit, _Mapping]]] = ..., speedup_all: _Optional[_Union[Speedup, _Mapping]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., step_ns: _Optional[float] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., clock_error_ns: _Optional[float] = ...) -> None: ...
 
 class Group(_message.Message):
     __slots__ = ("name", "kind", "ranks", "count", "wait_share", "wire_share", "bus_gbps", "transfers")
@@ -118,16 +116,6 @@ class Host(_message.Message):
     number: int
     ranks: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, number: _Optional[int] = ..., ranks: _Optional[_Iterable[int]] = ...) -> None: ...
-
-class Slowdown(_message.Message):
-    __slots__ = ("of", "name", "factor")
-    OF_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    FACTOR_FIELD_NUMBER: _ClassVar[int]
-    of: str
-    name: str
-    factor: float
-    def __init__(self, of: _Optional[str] = ..., name: _Optional[str] = ..., factor: _Optional[float] = ...) -> None: ...
 
 class Membership(_message.Message):
     __slots__ = ("begin_ns", "end_ns", "first_step", "last_step", "default_group")
@@ -372,7 +360,7 @@ class GraphBreak(_message.Message):
     def __init__(self, function: _Optional[str] = ..., file: _Optional[str] = ..., line: _Optional[int] = ..., reason: _Optional[str] = ..., ns_per_step: _Optional[float] = ...) -> None: ...
 
 class Efficiency(_message.Message):
-    __slots__ = ("samples_per_second", "samples_per_step", "samples_basis", "tokens_per_second", "tokens_per_step", "mfu", "hfu", "peak_flops", "model_flops_per_step", "types", "mfu_bf16", "tensor_share", "sm_efficiency", "occupancy", "goodput", "joules_per_step", "joules_per_sample", "cost_per_million_samples", "notes")
+    __slots__ = ("samples_per_second", "samples_per_step", "samples_basis", "tokens_per_second", "tokens_per_step", "mfu", "hfu", "peak_flops", "model_flops_per_step", "types", "tensor_share", "goodput", "joules_per_step", "notes")
     SAMPLES_PER_SECOND_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_PER_STEP_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_BASIS_FIELD_NUMBER: _ClassVar[int]
@@ -383,14 +371,9 @@ class Efficiency(_message.Message):
     PEAK_FLOPS_FIELD_NUMBER: _ClassVar[int]
     MODEL_FLOPS_PER_STEP_FIELD_NUMBER: _ClassVar[int]
     TYPES_FIELD_NUMBER: _ClassVar[int]
-    MFU_BF16_FIELD_NUMBER: _ClassVar[int]
     TENSOR_SHARE_FIELD_NUMBER: _ClassVar[int]
-    SM_EFFICIENCY_FIELD_NUMBER: _ClassVar[int]
-    OCCUPANCY_FIELD_NUMBER: _ClassVar[int]
     GOODPUT_FIELD_NUMBER: _ClassVar[int]
     JOULES_PER_STEP_FIELD_NUMBER: _ClassVar[int]
-    JOULES_PER_SAMPLE_FIELD_NUMBER: _ClassVar[int]
-    COST_PER_MILLION_SAMPLES_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
     samples_per_second: float
     samples_per_step: float
@@ -402,16 +385,11 @@ class Efficiency(_message.Message):
     peak_flops: float
     model_flops_per_step: float
     types: _containers.RepeatedCompositeFieldContainer[TypeShare]
-    mfu_bf16: float
     tensor_share: float
-    sm_efficiency: float
-    occupancy: float
     goodput: float
     joules_per_step: float
-    joules_per_sample: float
-    cost_per_million_samples: float
     notes: _containers.RepeatedCompositeFieldContainer[EfficiencyNote]
-    def __init__(self, samples_per_second: _Optional[float] = ..., samples_per_step: _Optional[float] = ..., samples_basis: _Optional[str] = ..., tokens_per_second: _Optional[float] = ..., tokens_per_step: _Optional[float] = ..., mfu: _Optional[float] = ..., hfu: _Optional[float] = ..., peak_flops: _Optional[float] = ..., model_flops_per_step: _Optional[float] = ..., types: _Optional[_Iterable[_Union[TypeShare, _Mapping]]] = ..., mfu_bf16: _Optional[float] = ..., tensor_share: _Optional[float] = ..., sm_efficiency: _Optional[float] = ..., occupancy: _Optional[float] = ..., goodput: _Optional[float] = ..., joules_per_step: _Optional[float] = ..., joules_per_sample: _Optional[float] = ..., cost_per_million_samples: _Optional[float] = ..., notes: _Optional[_Iterable[_Union[EfficiencyNote, _Mapping]]] = ...) -> None: ...
+    def __init__(self, samples_per_second: _Optional[float] = ..., samples_per_step: _Optional[float] = ..., samples_basis: _Optional[str] = ..., tokens_per_second: _Optional[float] = ..., tokens_per_step: _Optional[float] = ..., mfu: _Optional[float] = ..., hfu: _Optional[float] = ..., peak_flops: _Optional[float] = ..., model_flops_per_step: _Optional[float] = ..., types: _Optional[_Iterable[_Union[TypeShare, _Mapping]]] = ..., tensor_share: _Optional[float] = ..., goodput: _Optional[float] = ..., joules_per_step: _Optional[float] = ..., notes: _Optional[_Iterable[_Union[EfficiencyNote, _Mapping]]] = ...) -> None: ...
 
 class TypeShare(_message.Message):
     __slots__ = ("dtype", "share", "peak_flops")
@@ -440,20 +418,18 @@ class EfficiencyNote(_message.Message):
     def __init__(self, field: _Optional[str] = ..., title: _Optional[str] = ..., unit: _Optional[str] = ..., definition: _Optional[str] = ..., basis: _Optional[str] = ..., because: _Optional[str] = ...) -> None: ...
 
 class Headroom(_message.Message):
-    __slots__ = ("kind", "title", "summary", "share", "speedup", "evidence")
+    __slots__ = ("kind", "title", "summary", "share", "evidence")
     KIND_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
-    SPEEDUP_FIELD_NUMBER: _ClassVar[int]
     EVIDENCE_FIELD_NUMBER: _ClassVar[int]
     kind: str
     title: str
     summary: str
     share: float
-    speedup: float
     evidence: _containers.RepeatedCompositeFieldContainer[Evidence]
-    def __init__(self, kind: _Optional[str] = ..., title: _Optional[str] = ..., summary: _Optional[str] = ..., share: _Optional[float] = ..., speedup: _Optional[float] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[str] = ..., title: _Optional[str] = ..., summary: _Optional[str] = ..., share: _Optional[float] = ..., evidence: _Optional[_Iterable[_Union[Evidence, _Mapping]]] = ...) -> None: ...
 
 class OtherVerdict(_message.Message):
     __slots__ = ("witness", "verdict", "trusted", "because")

@@ -129,7 +129,7 @@ def test_an_internal_failure_is_reported_as_ours(report, monkeypatch, caplog):
         ("input", "parts.loader_work"),
         ("compilation", "parts.compiled_steps"),
         ("places", "trace.cause_places"),
-        ("efficiency", "parts.utilisation"),
+        ("efficiency", "trace.trace_figures"),
     ],
 )
 def test_a_part_that_fails_is_named_in_the_report_and_logged(tmp_path, monkeypatch, caplog, part, function):

@@ -94,8 +94,8 @@ def page(folder: Path, labels: list[dict[str, Any]], changes: dict[str, Perturba
     yield "# Perturbed recordings"
     yield ""
     yield "Written by `python tests/measurements/perturb.py --write`. Each labelled public recording, changed in one"
-    yield "way and judged again: the *same* answer as before, another *right* one by its label, *cannot tell*, *another*"
-    yield "one, or one that the label rules out (*never*)."
+    yield "way and judged again: the *same* answer as before, another *right* one by its label, *cannot tell*,"
+    yield "*another* one, or one that the label rules out (*never*)."
     yield ""
     yield f"| change | meaning | {' | '.join(GRADES)} |"
     yield "|---|---|" + "---:|" * len(GRADES)

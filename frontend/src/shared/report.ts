@@ -37,8 +37,6 @@ export interface Job {
   /** median step time of the job */
   readonly step_ns: number;
   readonly hosts: readonly Host[];
-  /** largest first */
-  readonly slowdowns: readonly Slowdown[];
   /** of all ranks together; absent if no rank has figures */
   readonly efficiency?: Efficiency;
   /** uncertainty of the alignment of the hosts' clocks; absent if not aligned */
@@ -95,16 +93,6 @@ export interface Host {
   /** from 1, in order of the lowest rank */
   readonly number: number;
   readonly ranks: readonly number[];
-}
-
-/** How much slower the job is because a rank, a stage or an operation takes longer than its peers. */
-export interface Slowdown {
-  /** rank | stage | operation */
-  readonly of: string;
-  /** number of the rank or stage; all_reduce, ..., or device, input, host, interruption, other */
-  readonly name: string;
-  /** simulated time with only this one as recorded / with everything like its peers */
-  readonly factor: number;
 }
 
 /** What shows which job a recording belongs to. */
@@ -354,19 +342,12 @@ export interface Efficiency {
   readonly model_flops_per_step?: number;
   /** the types of the products, the largest share first */
   readonly types: readonly TypeShare[];
-  /** of a run in FP8 or FP4: operations / (step time x dense bf16 peak); may exceed 1 */
-  readonly mfu_bf16?: number;
   /** of the time of compute kernels */
   readonly tensor_share?: number;
-  readonly sm_efficiency?: number;
-  readonly occupancy?: number;
   /** steps x median step time / elapsed time */
   readonly goodput?: number;
   /** of the GPU board */
   readonly joules_per_step?: number;
-  readonly joules_per_sample?: number;
-  /** only with a price; in the currency of the price */
-  readonly cost_per_million_samples?: number;
   /** one per figure, in the order in which they are shown */
   readonly notes: readonly EfficiencyNote[];
 }
@@ -397,15 +378,13 @@ export interface EfficiencyNote {
 
 /** Something that a run without a problem could still gain, or what limits it next. No fix is known to be worth a tenth of the time, so these are distances to a limit and no promises. */
 export interface Headroom {
-  /** situation | next_limit | traffic | larger_device | more_devices | operator | attention | pointwise | alignment | layout */
+  /** more_devices | attention | pointwise | alignment | layout */
   readonly kind: string;
   readonly title: string;
   /** what it means and how to find out more, as text */
   readonly summary: string;
   /** of the time, at most; absent if it is no saving */
   readonly share?: number;
-  /** at most; absent if none is computed */
-  readonly speedup?: number;
   readonly evidence: readonly Evidence[];
 }
 

@@ -22,7 +22,6 @@ from tb_bottleneck.jobs.report.wording import (
     name_recordings,
     recording_path,
 )
-from tb_bottleneck.jobs.slowdowns import slowdowns_of
 from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
 from tb_bottleneck.knowledge.advice_texts import guide_of
@@ -142,7 +141,6 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
     job.culprits.extend(_culprit(context, culprit) for culprit in verdict.culprits)
     job.replay.CopyFrom(pb.Replay(error=context.error))
     job.hosts.extend(_hosts(context))
-    job.slowdowns.extend(pb.Slowdown(of=one.of, name=one.name, factor=one.factor) for one in slowdowns_of(context))
     if context.clocks.error is not None:
         job.clock_error_ns = context.clocks.error
     if verdict.culprits:

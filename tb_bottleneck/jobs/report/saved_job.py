@@ -35,7 +35,7 @@ from tb_bottleneck.sources.file_system import display_name
 from tb_bottleneck.sources.logdir import JOB_ENDING
 from tb_bottleneck.sources.paths import filesystem_of, is_url
 
-FORMAT = 1
+FORMAT = 2
 """Version of the file format. Files of other versions are not read."""
 
 MAX_BYTES = 64 << 20

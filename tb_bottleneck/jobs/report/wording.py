@@ -13,7 +13,7 @@ from string import Template
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import ranks_text, share_text
 from tb_bottleneck.jobs.causes.pipelines import MAX_STAGES
-from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
+from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.knowledge.advice_texts import guide_of, regime_advice
 from tb_bottleneck.knowledge.texts import job_figure_texts as efficiency_texts
 from tb_bottleneck.knowledge.texts import job_text, job_texts
@@ -24,7 +24,6 @@ from tb_bottleneck.report.jobs import straggler_sentence
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 OPERATIONS = frozenset(operation.name.lower() for operation in Operation)
-WORK = frozenset(kind.name.lower() for kind in Own)
 MAX_NAME = 200  # characters of a name from a recording
 
 _FIGURES = {
@@ -123,8 +122,6 @@ def with_texts(plain: pb.Job) -> None:
     for group in plain.groups:
         group.name = printable(group.name)
         _expect(all(transfer.operation in OPERATIONS for transfer in group.transfers))
-    for slowdown in plain.slowdowns:
-        _expect(slowdown.name in WORK | OPERATIONS if slowdown.of == "operation" else _is_number(slowdown.name))
     verdict = plain.verdict
     verdict.ClearField("memory_alert")  # the reports of the ranks have it
     verdict.title = Regime(verdict.regime).label
@@ -157,11 +154,6 @@ def _explain_efficiency(efficiency: pb.Efficiency) -> None:
         note.basis = note.basis and job_text(note.basis)
         note.because = note.because and job_text(note.because)
     add_job_texts(efficiency)
-
-
-def _is_number(name: str) -> bool:
-    """Returns True if `name` is a number of at most 7 digits, as that of a rank or a stage."""
-    return re.fullmatch("[0-9]{1,7}", name) is not None
 
 
 def printable(name: str) -> str:

@@ -13,7 +13,7 @@ from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
-from tb_bottleneck.measures.efficiency.utilisation import device_use, utilisation
+from tb_bottleneck.measures.efficiency.utilisation import Utilisation, tensor_share, utilisation
 from tb_bottleneck.measures.trace.hardware_counters import mean_power
 from tb_bottleneck.measures.trace.window import in_host_steps
 from tb_bottleneck.trace.forward_links import is_autograd_node
@@ -77,16 +77,18 @@ def goodput_of_trace(recording: Recording) -> Figure:
     return known(min(share, 1.0), "recorded_steps", steps=f"{len(steps):,}")
 
 
-def trace_figures(recording: Recording) -> Figures:
-    """Returns all figures of a trace by name: utilisation, use of the device, samples, tokens, goodput and energy."""
-    return {
-        **utilisation(recording).figures,
-        **device_use(recording),
+def trace_figures(recording: Recording) -> Utilisation:
+    """Returns all figures of a trace by name: utilisation, tensor cores, samples, tokens, goodput and energy."""
+    used = utilisation(recording)
+    figures: Figures = {
+        **used.figures,
+        "tensor_share": tensor_share(recording),
         "samples_per_step": samples_figure(batch_size_of(recording)),
         "tokens_per_step": tokens_per_step(recording),
         "goodput": goodput_of_trace(recording),
         "joules_per_step": _energy(recording),
     }
+    return Utilisation(figures, used.types)
 
 
 def _energy(recording: Recording) -> Figure:

@@ -1,5 +1,5 @@
 """How well a trace uses its device: MFU and HFU (utilisation by the operations of the model, and by all that ran),
-tensor cores, multiprocessors and occupancy."""
+and tensor cores."""
 
 from collections.abc import Iterable
 
@@ -7,17 +7,15 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.intervals import union
-from tb_bottleneck.base.measure import Measure, Record
+from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.units import NS_PER_S, share_text
-from tb_bottleneck.knowledge.catalogue import DTYPES, Precision, precision_of
+from tb_bottleneck.knowledge.catalogue import DTYPES, precision_of
 from tb_bottleneck.measures.efficiency.contractions import Contractions, Part, contractions, unattributed_ns
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
-from tb_bottleneck.measures.trace.hardware_counters import sm_active
 from tb_bottleneck.measures.trace.window import device_work
 from tb_bottleneck.roofline.device_peaks import DensePeaks, dense_peaks_of, has_matrix_units
 from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM
-from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.forward_links import is_autograd_node
 from tb_bottleneck.trace.kernel_names import passing_names
 from tb_bottleneck.trace.table import Bools, Ints
@@ -40,15 +38,10 @@ class TypeShare(Record, frozen=True):
 
 
 class Utilisation(Record, frozen=True):
-    """MFU, HFU and the model's operations as figures, and the number types of the model's contractions, the largest
-    share first.
-
-    `bf16_peak` is the device's dense peak of bf16 in FLOP/s; None if the peak is not known.
-    """
+    """Figures by field name, and the number types of the model's contractions, the largest share first."""
 
     figures: Figures
     types: tuple[TypeShare, ...] = ()
-    bf16_peak: float | None = None
 
 
 class _Needed(Record, frozen=True):
@@ -105,14 +98,7 @@ def utilisation(recording: Recording) -> Utilisation:
         "model_flops_per_step": known(needed.model / len(recording.steps), needed.basis),
         "peak_flops": known(needed.model / needed.model_ns * NS_PER_S, source.replace(" ", "_"), **device),
     }
-    return Utilisation(figures, tuple(_types(table)), peaks.of(Precision("tensor", "bf16")))
-
-
-def flops_of_parts(recording: Recording) -> dict[Part, float]:
-    """Returns the number of floating-point operations per step, by part of the step. Operations without recorded shapes
-    are not counted."""
-    table, steps = contractions(recording), len(recording.steps)
-    return {part: float(table.flops[table.part == part].sum()) / steps for part in Part}
+    return Utilisation(figures, tuple(_types(table)))
 
 
 def _missing(recording: Recording, table: Contractions, peaks: DensePeaks | None) -> Figure | None:
@@ -208,33 +194,14 @@ def _types(table: Contractions) -> Iterable[TypeShare]:
     return sorted(found, key=lambda one: -one.share)
 
 
-_DEVICE_USE_FIELDS = ("tensor_share", "sm_efficiency", "occupancy")
-
-
-def device_use(recording: Recording) -> Figures:
-    """Returns the figures tensor_share, sm_efficiency and occupancy (0 to 1) of the kernels in the window.
-
-    `tensor_share` is the share of the kernels' time in kernels that use tensor cores. The other definitions are those
-    of torch-tb-profiler. The SM efficiency of a kernel is min(blocks / multiprocessors, 1). The SM efficiency of a run
-    is the mean of its kernels, weighted by time, x the share of the window in which kernels run. Occupancy is the mean
-    of the kernels' occupancy, weighted by time.
-    """
+def tensor_share(recording: Recording) -> Figure:
+    """Returns the share of the time of the kernels in the window that is in kernels on tensor cores, as a figure."""
     if not recording.on_device:
-        return dict.fromkeys(_DEVICE_USE_FIELDS, unknown("on_cpu"))
+        return unknown("on_cpu")
     ops = device_work(recording, *COMPUTE_KERNELS)
     length = ops.end - ops.start
     if not length.sum():
-        return dict.fromkeys(_DEVICE_USE_FIELDS, unknown("no_kernels"))
-    return {
-        "tensor_share": _tensor_share(recording, ops, length),
-        "sm_efficiency": _sm_efficiency(recording, ops, length),
-        "occupancy": _occupancy(ops, length),
-    }
-
-
-def _tensor_share(recording: Recording, ops: DeviceOps, length: Ints) -> Figure:
-    """Returns the figure tensor_share (see `device_use`). `ops` are the kernels of the window, and `length` their
-    durations in ns."""
+        return unknown("no_kernels")
     if not has_matrix_units(recording.trace):
         return unknown("no_tensor_cores")
     names = recording.trace.names
@@ -245,34 +212,6 @@ def _tensor_share(recording: Recording, ops: DeviceOps, length: Ints) -> Figure:
     if lost > MAX_UNKNOWN_SHARE:
         return unknown("unit_unknown", share=share_text(lost))
     return known(_share(length, tensor), "kernel_names")
-
-
-def _sm_efficiency(recording: Recording, ops: DeviceOps, length: Ints) -> Figure:
-    """Returns the figure sm_efficiency (see `device_use`): as measured by the device's counters, or else as computed
-    from the numbers of blocks. `ops` are the kernels of the window, and `length` their durations in ns."""
-    measured = sm_active(recording)
-    if isinstance(measured, Measure):
-        return known(measured.value, "counters")
-    processors = recording.trace.multiprocessors
-    is_known = ops.blocks > 0
-    if processors is None:
-        return unknown("no_multiprocessors")
-    if _share(length, ~is_known) > MAX_UNKNOWN_SHARE:
-        return unknown("no_grids")
-    filled = np.minimum(ops.blocks / processors, 1.0)
-    of_kernels = float(np.average(filled[is_known], weights=length[is_known]))
-    busy = union(ops.start, ops.end).covered(recording.steps.begin, recording.steps.end)
-    return known(of_kernels * float(busy) / recording.account.window, "grids", processors=f"{processors:,}")
-
-
-def _occupancy(ops: DeviceOps, length: Ints) -> Figure:
-    """Returns the figure occupancy (see `device_use`). `ops` are the kernels of the window, and `length` their
-    durations in ns."""
-    is_known = ops.occupancy > 0
-    if _share(length, ~is_known) > MAX_UNKNOWN_SHARE:
-        return unknown("no_occupancy")
-    mean = float(np.average(ops.occupancy[is_known] - 1, weights=length[is_known])) / 100
-    return known(min(mean, 1.0), "estimated_occupancy")
 
 
 def _share(length: Ints, rows: Bools) -> float:

@@ -73,7 +73,7 @@ def goodput(recording: TelemetryRecording) -> Figure:
 
 
 _OF_THE_OPERATIONS = ("mfu", "hfu", "model_flops_per_step", "peak_flops")
-_OF_A_TRACE = ("tensor_share", "occupancy", "tokens_per_step")
+_OF_A_TRACE = ("tensor_share", "tokens_per_step")
 
 
 def telemetry_figures(recording: TelemetryRecording) -> Figures:
@@ -82,7 +82,6 @@ def telemetry_figures(recording: TelemetryRecording) -> Figures:
     return {
         **dict.fromkeys(_OF_THE_OPERATIONS, unknown("telemetry_only")),
         **dict.fromkeys(_OF_A_TRACE, unknown("needs_trace")),
-        "sm_efficiency": _figure(recording.of_series("sm_activity", "share", of_device=True), "counter"),
         "samples_per_step": _figure(recording.per_step("samples", "count"), "monitor"),
         "goodput": goodput(recording),
         "joules_per_step": joules_per_step(recording),

@@ -9,6 +9,7 @@ from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.units import bytes_text, duration_text, share_text
 from tb_bottleneck.knowledge.advice_texts import health_advice
+from tb_bottleneck.measures.efficiency.utilisation import Utilisation
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.report.builders.action import lead_with_action
@@ -20,7 +21,7 @@ from tb_bottleneck.report.builders.evidence_source_texts import (
 from tb_bottleneck.report.builders.findings import Diagnosis, DiagnosisWriter, causes_by_cost
 from tb_bottleneck.report.builders.predictions import NotPredicted, plan_rows, replay_check
 from tb_bottleneck.report.builders.recording_description import Origin, Window
-from tb_bottleneck.report.efficiency.figures import EfficiencyInputs, efficiency_of, set_rates
+from tb_bottleneck.report.efficiency.figures import efficiency_of, set_rates
 from tb_bottleneck.report.memory_alert import set_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA
@@ -95,7 +96,7 @@ def build_report(
     membership: pb.Membership | None = None,
     memory: pb.Memory | None = None,
     details: Details | None = None,
-    efficiency: EfficiencyInputs | None = None,
+    efficiency: Utilisation | None = None,
     unprofiled: pb.Unprofiled | None = None,
 ) -> pb.Report:
     """Returns the report. Inputs that are None were not computed, and their parts of the report are absent. `defects`

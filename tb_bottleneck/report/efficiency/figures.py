@@ -1,33 +1,21 @@
 """Builds the efficiency part of a report. Trace and telemetry give different figures, with the same definitions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.knowledge.texts import basis_text, because_text, figure_texts
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
-from tb_bottleneck.measures.efficiency.utilisation import TypeShare
+from tb_bottleneck.measures.efficiency.utilisation import Utilisation
 from tb_bottleneck.report.digest import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-LOW_PRECISION = ("fp8", "fp4")
 SAMPLES, TOKENS = "samples_per_step", "tokens_per_step"
 
 
-class EfficiencyInputs(Record, frozen=True):
-    """The efficiency figures by field name, including samples_per_step and tokens_per_step, and the number types of
-    matrix products and convolutions.
-
-    `bf16_peak` is the device's peak rate of dense bf16 products in FLOP/s; None if it is not known."""
-
-    figures: Figures
-    types: Sequence[TypeShare] = ()
-    bf16_peak: float | None = None
-
-
-def efficiency_of(inputs: EfficiencyInputs, window: pb.Window) -> pb.Efficiency:
+def efficiency_of(inputs: Utilisation, window: pb.Window) -> pb.Efficiency:
     """Returns the efficiency part of a report: the known figures and, for each figure, a note with its definition and
-    either its basis or the reason why the figure is not known."""
+    either its basis or the reason why the figure is not known. `inputs` has the figures by field name, including
+    samples_per_step and tokens_per_step."""
     is_step = window.basis != "whole" and window.step_ns.mean > 0
     per_step = {field: inputs.figures.get(field, unknown("needs_trace")) for field in (SAMPLES, TOKENS)}
     figures = dict(inputs.figures)
@@ -39,8 +27,6 @@ def efficiency_of(inputs: EfficiencyInputs, window: pb.Window) -> pb.Efficiency:
     figures["samples_per_second"] = known(samples / seconds, "samples") if samples else unknown("no_samples")
     tokens = per_step[TOKENS]
     figures["tokens_per_second"] = tokens if tokens.value is None else known(tokens.value / seconds, tokens.text)
-    figures["joules_per_sample"] = _energy_per_sample(figures["joules_per_step"], per_step[SAMPLES])
-    figures["mfu_bf16"] = _at_bf16_peak(inputs)
     message = pb.Efficiency(samples_basis=_text(per_step[SAMPLES]))
     for field in per_step:
         if (value := per_step[field].value) is not None:
@@ -87,32 +73,5 @@ def set_notes(message: pb.Efficiency, notes: Mapping[str, pb.EfficiencyNote]) ->
     message.notes.extend(ordered)
 
 
-def add_price(efficiency: pb.Efficiency, per_hour: float) -> None:
-    """Adds the cost of a million samples to `efficiency`. `per_hour` is the price of the device per hour, in any
-    currency."""
-    cost = unknown("no_samples")
-    if efficiency.samples_per_second > 0:
-        hours = 1e6 / efficiency.samples_per_second / 3600
-        cost = known(per_hour * hours, "price", price=f"{per_hour:,.2f}")
-    add_figures(efficiency, {"cost_per_million_samples": cost})
-
-
 def _text(figure: Figure) -> str:
     return (because_text if figure.value is None else basis_text)(figure.text, figure.values)
-
-
-def _energy_per_sample(of_step: Figure, samples: Figure) -> Figure:
-    if of_step.value is None:
-        return of_step
-    return known(of_step.value / samples.value, "derived") if samples.value else unknown("no_samples")
-
-
-def _at_bf16_peak(inputs: EfficiencyInputs) -> Figure:
-    """Returns the model FLOPs utilisation (MFU) relative to the bf16 peak if the run multiplies in fp8 or fp4;
-    otherwise unknown."""
-    mfu, peak = inputs.figures["mfu"], inputs.figures["peak_flops"]
-    if mfu.value is None or peak.value is None:
-        return mfu
-    if inputs.bf16_peak is None or not any(one.dtype in LOW_PRECISION for one in inputs.types):
-        return unknown("one_type")
-    return known(mfu.value * peak.value / inputs.bf16_peak, "bf16_peak")

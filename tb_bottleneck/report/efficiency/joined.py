@@ -8,13 +8,9 @@ from tb_bottleneck.measures.efficiency.figure import known
 from tb_bottleneck.report.efficiency.figures import add_figures, set_notes
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-_FROM_TELEMETRY = ("goodput", "joules_per_step", "joules_per_sample")
-
-
-_FROM_TRACE = ("tensor_share", "occupancy", "model_flops_per_step", "peak_flops")
-
-
-_OF_TIME = ("mfu", "hfu", "mfu_bf16")
+_FROM_TELEMETRY = ("goodput", "joules_per_step")
+_FROM_TRACE = ("tensor_share", "model_flops_per_step", "peak_flops")
+_OF_TIME = ("mfu", "hfu")
 
 
 def join_efficiency(trace: pb.Report, telemetry: pb.Report) -> None:
@@ -37,7 +33,7 @@ def join_efficiency(trace: pb.Report, telemetry: pb.Report) -> None:
         for field in _OF_TIME
         if of_trace.HasField(field)
     }
-    if max((figure.value or 0.0 for field, figure in figures.items() if field != "mfu_bf16"), default=0.0) <= 1.0:
+    if max((figure.value or 0.0 for figure in figures.values()), default=0.0) <= 1.0:
         add_figures(of_run, figures)
 
 

@@ -11,7 +11,7 @@ from statistics import fmean
 from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.knowledge.texts import figure_texts, job_definition, job_text
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
-from tb_bottleneck.report.efficiency.figures import SAMPLES, TOKENS, add_price, set_notes
+from tb_bottleneck.report.efficiency.figures import SAMPLES, TOKENS, set_notes
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 OWN_SAMPLES = frozenset({"data", "expert", "sharded"})
@@ -38,7 +38,6 @@ def job_efficiency(reports: Sequence[pb.Report], world_size: int, kinds: Collect
         "tokens_per_second": _divided(tokens, seconds),
         "goodput": _mean(parts, "goodput", complete),
         "joules_per_step": joules,
-        "joules_per_sample": samples if samples.value is None else _divided(joules, samples.value),
     }
     message = pb.Efficiency()
     for field, figure in ((SAMPLES, samples), (TOKENS, tokens), *figures.items()):
@@ -58,13 +57,6 @@ def add_job_texts(message: pb.Efficiency) -> None:
     for note in message.notes:
         note.title, note.unit = texts[note.field].title, texts[note.field].unit
         note.definition = job_definition(note.field)
-
-
-def add_job_price(efficiency: pb.Efficiency, per_hour: float, world_size: int) -> None:
-    """Adds the cost of a million samples. `per_hour` is the price of one device per hour, in any currency; `world_size`
-    is the number of devices."""
-    add_price(efficiency, per_hour * world_size)
-    add_job_texts(efficiency)
 
 
 def _obstacle(complete: bool, kinds: Collection[str]) -> str:

@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 
 from tb_bottleneck.base.units import bytes_text, duration_text, share_text
-from tb_bottleneck.report.rendering.figures import count_text, factor_text, place_text, value_text
+from tb_bottleneck.report.rendering.figures import count_text, place_text, value_text
 from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -74,22 +74,12 @@ def headroom_lines(headroom: Sequence[pb.Headroom]) -> Iterator[str]:
         return
     yield ""
     yield Line("Where headroom remains", "strong")
-    explained = {"situation"}
     for item in headroom:
         yield from wrapped(f"- {item.title}{bound_text(item)}", "  ")
         yield from wrapped(", ".join(f"{row.label}: {value_text(row)}" for row in item.evidence), "      ")
-        if item.kind not in explained:
-            yield from wrapped(item.summary, "      ")
-        explained.add(item.kind)
+        yield from wrapped(item.summary, "      ")
 
 
 def bound_text(item: pb.Headroom) -> str:
-    """Returns the largest possible gain of `item` as the end of its title: a factor, or a share of the time; empty if
-    it is not known. For an operator, the share is the time beyond its roof (the time that it would need at the highest
-    rate of the device)."""
-    if item.HasField("speedup"):
-        return f": at most {factor_text(item.speedup)} as fast"
-    if not item.HasField("share"):
-        return ""
-    beyond = " lies beyond it" if item.kind == "operator" else ""
-    return f": {'' if beyond else 'at most '}{share_text(item.share)} of the time{beyond}"
+    """Returns the largest possible gain of `item` as the end of its title; empty if it is not known."""
+    return f": at most {share_text(item.share)} of the time" if item.HasField("share") else ""

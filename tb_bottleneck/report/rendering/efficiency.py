@@ -9,8 +9,8 @@ from tb_bottleneck.report.rendering.layout import Line, wrapped
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # Figures whose basis changes how the value is read, and figures whose absence users ask about. The JSON form has all.
-_WITH_BASIS = ("mfu", "peak_flops", "goodput", "joules_per_step", "cost_per_million_samples")
-_EXPLAINED = ("mfu", "cost_per_million_samples")
+_WITH_BASIS = ("mfu", "peak_flops", "goodput", "joules_per_step")
+_EXPLAINED = ("mfu",)
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 

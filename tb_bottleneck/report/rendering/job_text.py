@@ -43,9 +43,7 @@ def _lines(job: pb.Job) -> Iterator[str]:
         gain = f"{factor_text(job.speedup_all.expected)} ({bounds_text(job.speedup_all.low, job.speedup_all.high)})"
         yield from ("", f"All of these fixed whose gain is simulated: {gain} as fast.")
     yield from _groups(job)
-    yield from efficiency.efficiency_lines(
-        job.efficiency, explained=("mfu", "samples_per_second", "cost_per_million_samples")
-    )
+    yield from efficiency.efficiency_lines(job.efficiency, explained=("mfu", "samples_per_second"))
     if job.HasField("replay"):
         error = small_share_text(job.replay.error)
         yield from ("", f"Check: without any change, the simulated job differs by {error} from the recorded one.")

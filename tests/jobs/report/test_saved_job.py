@@ -126,7 +126,7 @@ def test_spans_of_a_pipeline_are_kept(traces):
 
 
 ATTACKS = {
-    "format": lambda c: c.update(format=2),
+    "format": lambda c: c.update(format=3),
     "key": lambda c: c.update(more=1),
     "list": lambda c: c.update(job=[]),
     "path": lambda c: c["traces"][3].__setitem__(0, "../rank3.pt.trace.json"),
@@ -152,9 +152,6 @@ ATTACKS = {
     "short": lambda c: c["ranks"]["wait_share"].pop(),
     "steps": lambda c: c["steps"].update(count=1 << 30),
     "world": lambda c: c["job"].update(world_size=1 << 30),
-    "name of a slowdown": lambda c: c["job"].update(slowdowns=[{"of": "operation", "name": "7", "factor": 1}]),
-    "infinite factor": lambda c: c["job"].update(slowdowns=[{"of": "rank", "name": "7", "factor": "Infinity"}]),
-    "slowdown": lambda c: c["job"].update(slowdowns=[{"of": "rank", "name": "<b>", "factor": 1}]),
     "id": lambda c: c["ranks"].update(id=["a"] * 8),
     "phase": lambda c: c.update(pipeline=SPANS | {"phase": ["<b>"]}),
     "span": lambda c: c.update(pipeline=SPANS | {"end_ns": []}),

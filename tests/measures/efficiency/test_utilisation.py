@@ -11,9 +11,9 @@ from helpers.draw import drawn_trace
 from helpers.drawn_gpt import Gpt
 
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.measures.efficiency.contractions import Part
+from tb_bottleneck.measures.efficiency.contractions import Part, contractions
 from tb_bottleneck.measures.efficiency.trace_figures import goodput_of_trace, tokens_per_step
-from tb_bottleneck.measures.efficiency.utilisation import device_use, flops_of_parts, utilisation
+from tb_bottleneck.measures.efficiency.utilisation import tensor_share, utilisation
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -81,7 +81,9 @@ def test_checkpointing_runs_more_but_needs_no_more(tmp_path):
     found = utilisation(recording).figures
     assert found["model_flops_per_step"].value == pytest.approx(3 * forward_of(plain))
     blocks = forward_of(plain) - 2 * plain.tokens * plain.vocabulary * plain.width
-    assert flops_of_parts(recording)[Part.RECOMPUTED] == pytest.approx(blocks)
+    table = contractions(recording)
+    recomputed = table.flops[table.part == Part.RECOMPUTED].sum() / len(recording.steps)
+    assert recomputed == pytest.approx(blocks)
     assert found["hfu"].value > 1.25 * found["mfu"].value
 
 
@@ -182,13 +184,8 @@ def inference(tmp_path_factory):
     return recording_of(load(Gpt(trained=False).write(tmp_path_factory.mktemp("gpt"))))
 
 
-def test_kernels_of_half_a_wave_for_a_part_of_the_time(inference):
-    """54 blocks on 108 multiprocessors, each kernel with an occupancy of 25 %."""
-    found = device_use(inference)
-    busy = PRODUCTS_OF_A_STEP * KERNEL_US * len(inference.steps) * 1000 / inference.account.window
-    assert found["sm_efficiency"].value == pytest.approx(0.5 * busy)
-    assert found["occupancy"].value == pytest.approx(0.25)
-    assert found["tensor_share"].value == 1.0
+def test_tensor_cores_do_all_products_in_bf16(inference):
+    assert tensor_share(inference).value == 1.0
 
 
 def test_the_share_of_tensor_cores_is_of_time():
@@ -200,14 +197,12 @@ def test_the_share_of_tensor_cores_is_of_time():
         stream  .....aaaa......aaaa.
         """
     )
-    found = device_use(recording_of(trace))
-    assert found["tensor_share"].value == pytest.approx(0.5)
-    assert found["occupancy"].text == "no_occupancy"
+    assert tensor_share(recording_of(trace)).value == pytest.approx(0.5)
 
 
 def test_a_run_on_the_cpu_has_none_of_them():
     trace = drawn_trace("step aaaaabbbbb\nop   ####.####.")
-    assert {figure.text for figure in device_use(recording_of(trace)).values()} == {"on_cpu"}
+    assert tensor_share(recording_of(trace)).text == "on_cpu"
 
 
 def test_tokens_are_what_the_first_embedding_looks_up(inference):

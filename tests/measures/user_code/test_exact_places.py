@@ -79,11 +79,3 @@ def test_the_tree_by_line_has_a_row_for_each_line(recorded):
     tree = selected_tree(load_inspected(path), Selection("line"))
     rows = set(tree.name)
     assert (f"script.py:{line_of('loss.backward()')}" in rows) == exact
-
-
-def test_the_timeline_names_the_lines_of_calls(recorded):
-    path, exact = recorded
-    lanes = [lane for lane in load_inspected(path).lanes.rows if lane.group == "python"]
-    names = {lane.names[name] for lane in lanes for name in lane.name.tolist()}
-    line = line_of("time.sleep(0.002)")
-    assert (f"<built-in function sleep>, called in line {line}" in names) == exact

@@ -6,7 +6,6 @@ from helpers.drawn_gpt import Gpt
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.texts import figure_texts
 from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
-from tb_bottleneck.report.efficiency.figures import add_price
 from tb_bottleneck.report.efficiency.joined import join_efficiency
 from tb_bottleneck.report.rendering.efficiency import efficiency_lines, figure_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -26,7 +25,7 @@ def test_figures_of_a_step_are_per_second(report):
 
 
 def test_each_figure_has_a_note_with_its_definition(report):
-    texts = [text.field for text in figure_texts() if text.field != "cost_per_million_samples"]
+    texts = [text.field for text in figure_texts()]
     assert [note.field for note in report.efficiency.notes] == texts
     for note in report.efficiency.notes:
         assert note.definition
@@ -36,17 +35,6 @@ def test_each_figure_has_a_note_with_its_definition(report):
 
 def test_every_figure_is_a_field_of_the_message():
     assert {text.field for text in figure_texts()} <= {field.name for field in pb.Efficiency.DESCRIPTOR.fields}
-
-
-def test_the_price_gives_the_cost(report):
-    priced = pb.Efficiency()
-    priced.CopyFrom(report.efficiency)
-    add_price(priced, 3.6)
-    assert priced.cost_per_million_samples == pytest.approx(3.6 * 1e6 / priced.samples_per_second / 3600)
-    unknown = pb.Efficiency(samples_basis="not known")
-    add_price(unknown, 3.6)
-    assert not unknown.HasField("cost_per_million_samples")
-    assert unknown.notes[0].because
 
 
 def test_the_section_is_short_and_has_the_definition(report):
@@ -65,7 +53,6 @@ def test_the_section_is_short_and_has_the_definition(report):
         (3.4e11, "flops", "340 GFLOP"),
         (13145.2, "per_second", "13,145 /s"),
         (0.3456, "joules", "0.346 J"),
-        (2.137, "money", "2.14"),
     ],
 )
 def test_values_have_units(value, unit, text):

@@ -1,11 +1,10 @@
 // How much of the device the run uses, and what a run without a problem could still gain.
-import { useState } from "preact/hooks";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { Efficiency as Message, Headroom, Report } from "../../shared/report";
 import { evidence } from "../../shared/text/format";
 import { WithCode } from "../../shared/widgets/with_code";
 import sheet from "./efficiency.css";
-import { boundText, costPerMillion, figuresOf, valueText, type Figure } from "../../shared/text/efficiency";
+import { boundText, figuresOf, type Figure } from "../../shared/text/efficiency";
 
 addStyle(sheet);
 
@@ -19,7 +18,7 @@ export function Efficiency({ report: { efficiency, headroom } }: { readonly repo
 }
 
 function Card({ efficiency }: { efficiency: Message }) {
-  const figures = figuresOf(efficiency).filter(({ note }) => note.unit !== "money");
+  const figures = figuresOf(efficiency);
   const known = figures.filter(({ value }) => value !== undefined);
   const mfu = figures.find(({ note }) => note.field === "mfu")?.note;
   const missing = figures.filter(({ value }) => value === undefined);
@@ -38,7 +37,6 @@ function Card({ efficiency }: { efficiency: Message }) {
         ))}
       </dl>
       {mfu && <p class="muted footnote"><WithCode text={mfu.because ? `MFU is not known: ${mfu.because}.` : mfu.definition} /></p>}
-      {efficiency.samples_per_second !== undefined && <Cost samplesPerSecond={efficiency.samples_per_second} />}
       <details>
         <summary>{missing.length > 0 ? `Definitions, and why ${missing.length} ${missing.length === 1 ? "figure is" : "figures are"} not known` : "Definitions"}</summary>
         <Definitions figures={[...known, ...missing]} />
@@ -63,28 +61,13 @@ function Definitions({ figures }: { figures: readonly Figure[] }) {
   );
 }
 
-/** The user's price: no price is built in, and none is stored. */
-function Cost({ samplesPerSecond }: { samplesPerSecond: number }) {
-  const [price, setPrice] = useState("");
-  const value = Number(price);
-  const cost = value > 0 && Number.isFinite(value) ? valueText(costPerMillion(value, samplesPerSecond), "money") : undefined;
-  return (
-    <p class="cost on-screen">
-      <label>
-        Price of the device per hour <input type="number" min="0" step="any" inputMode="decimal" value={price} onInput={(event) => setPrice(event.currentTarget.value)} />
-      </label>{" "}
-      <output>{cost !== undefined && `${cost} per million samples`}</output>
-    </p>
-  );
-}
-
 function Remaining({ headroom }: { headroom: readonly Headroom[] }) {
   return (
     <section class="headroom">
       <h2>Where headroom remains</h2>
       <ul>
-        {headroom.map((item, index) => (
-          <li key={`${item.kind} ${index}`}>
+        {headroom.map((item) => (
+          <li key={item.kind}>
             <h3>
               {item.title}
               {boundText(item) && <span class="muted">: {boundText(item)}</span>}
@@ -96,7 +79,7 @@ function Remaining({ headroom }: { headroom: readonly Headroom[] }) {
                 </li>
               ))}
             </ul>
-            {item.kind !== headroom[index - 1]?.kind && item.kind !== "situation" && <p><WithCode text={item.summary} /></p>}
+            <p><WithCode text={item.summary} /></p>
           </li>
         ))}
       </ul>

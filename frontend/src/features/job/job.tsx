@@ -20,7 +20,6 @@ import { HeatMap } from "./heat_map";
 import sheet from "./job.css";
 import { Pipeline } from "./pipeline";
 import { ProcessGroups } from "./process_groups";
-import { Slowdowns } from "./slowdowns";
 import { RankList } from "./rank_list";
 import { RankTimeline } from "./rank_timeline";
 import { firstSelection } from "./step_bars";
@@ -101,7 +100,6 @@ function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
         </div>
       </div>
       <ProcessGroups job={job} />
-      <Slowdowns job={job} />
       <RankList job={job} table={table} chosen={entry.id} selected={selected} toggle={toggle} openRank={openRank} />
     </>
   );

@@ -1,6 +1,6 @@
 // The figures of efficiency as text.
 import type { Efficiency, EfficiencyNote, Headroom, TypeShare } from "../report";
-import { count, factor, flops, operations, shortShare } from "./format";
+import { count, flops, operations, shortShare } from "./format";
 
 export interface Figure {
   readonly note: EfficiencyNote;
@@ -54,14 +54,5 @@ function typesText(types: readonly TypeShare[]): string {
   return types.map(({ dtype, share }) => ` ${dtype} ${shortShare(share)}`).join(",");
 }
 
-/** The cost of a million samples, as `--price-per-hour` of the command line computes it. */
-export function costPerMillion(pricePerHour: number, samplesPerSecond: number): number {
-  return (pricePerHour * 1_000_000) / samplesPerSecond / 3600;
-}
-
 /** The bound of an item, or "". */
-export function boundText({ kind, speedup, share }: Headroom): string {
-  if (speedup !== undefined) return `at most ${factor(speedup)} as fast`;
-  if (share === undefined) return "";
-  return kind === "operator" ? `${shortShare(share)} of the time lies beyond it` : `at most ${shortShare(share)} of the time`;
-}
+export const boundText = ({ share }: Headroom): string => (share === undefined ? "" : `at most ${shortShare(share)} of the time`);

@@ -14,7 +14,7 @@ export const culprit: Culprit = {
 
 export function job(fields: Partial<Job> = {}): Job {
   const verdict = { regime: "input", share: 0.2, severity: "critical", confidence: "high", headline: "The others wait for rank 2.", title: "", action: "Speed up the data loader of rank 2: about 1.25× faster" };
-  return { run: "job", ranks: [0, 1, 2, 3], world_size: 4, missing_ranks: [], verdict, account: [], stragglers: [], groups: [], culprits: [culprit], step_ns: 5e7, hosts: [], slowdowns: [], ...fields };
+  return { run: "job", ranks: [0, 1, 2, 3], world_size: 4, missing_ranks: [], verdict, account: [], stragglers: [], groups: [], culprits: [culprit], step_ns: 5e7, hosts: [], ...fields };
 }
 
 export function ranks(count: number, fields: Partial<RankTable> = {}): RankTable {

@@ -1,7 +1,7 @@
 // The figures of efficiency as text, in the words and with the formulas of the command line.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { boundText, costPerMillion, figuresOf, valueText } from "../../../src/shared/text/efficiency";
+import { boundText, figuresOf, valueText } from "../../../src/shared/text/efficiency";
 import type { EfficiencyNote, Headroom } from "../../../src/shared/report";
 
 const note = (field: string, unit: string, because = ""): EfficiencyNote => ({ field, unit, because, basis: because ? "" : "b", title: field, definition: "d" });
@@ -17,17 +17,10 @@ test("a figure without a value is not zero", () => {
 test("values have units", () => {
   assert.equal(valueText(13145.2, "per_second"), "13,145/s");
   assert.equal(valueText(0.3456, "joules"), "0.346\u00a0J");
-  assert.equal(valueText(2.137, "money"), "2.14");
-});
-
-test("the cost is that of the hours that a million samples take", () => {
-  assert.equal(costPerMillion(3.6, 1000), 1);
 });
 
 test("bounds are named as bounds", () => {
-  const item: Headroom = { kind: "larger_device", title: "", summary: "", evidence: [] };
-  assert.equal(boundText({ ...item, speedup: 1.5 }), "at most 1.50× as fast");
+  const item: Headroom = { kind: "layout", title: "", summary: "", evidence: [] };
   assert.equal(boundText({ ...item, share: 0.08 }), "at most 8.0\u00a0% of the time");
-  assert.equal(boundText({ ...item, kind: "operator", share: 0.16 }), "16\u00a0% of the time lies beyond it");
   assert.equal(boundText(item), "");
 });
