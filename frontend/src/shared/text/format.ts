@@ -115,14 +115,6 @@ export function operations(count: number): string {
   return flops(count).replace("/s", "");
 }
 
-/** The same without trailing zeros: "10 TFLOP/s". */
-export const roundFlops = (perSecond: number): string => flops(perSecond).replace(/\.0+(?=\D)/, "");
-
-/** "62.5 FLOP/B": arithmetic per byte that must be moved. */
-export function intensity(perByte: number): string {
-  return Number.isFinite(perByte) ? `${threeDigits(perByte)}${NBSP}FLOP/B` : UNKNOWN;
-}
-
 /** "18.6 GB/s". */
 export function rate(bytesPerSecond: number | undefined): string {
   return bytesPerSecond === undefined ? UNKNOWN : `${bytes(bytesPerSecond)}/s`;

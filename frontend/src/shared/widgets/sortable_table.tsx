@@ -1,8 +1,6 @@
 // A table with sortable columns, a search, and a limit on the rows shown at first.
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { save } from "../page/download";
-import { csvOf } from "../text/csv";
 import { count } from "../text/format";
 import { reordered, searched, sorted, type Order } from "./sorting";
 import { useFrames } from "./use_frames";
@@ -43,10 +41,6 @@ export function SortableTable<T>({ caption, rows, columns: all, initial, control
   const column = columns.find(({ key }) => key === order.by);
   const sortedRows = useMemo(() => (column && !control?.inOrder ? sorted(matches, column.value, order.descending) : matches), [matches, order]);
   const drawn = useFrames(useMemo(() => sortedRows.slice(0, shown), [sortedRows, shown]));
-  const download = () => {
-    const text = csvOf(columns.map(({ title }) => title), sortedRows.map((row) => columns.map(({ value }) => value(row))));
-    save(`${caption}.csv`, new Blob([text], { type: "text/csv" }));
-  };
   return (
     <section class={`sortable ${ownClass}`}>
       <header>
@@ -65,9 +59,6 @@ export function SortableTable<T>({ caption, rows, columns: all, initial, control
             {search ? `${count(matches.length)} of ${count(rows.length)}` : count(rows.length)}
           </span>
         )}
-        <button type="button" class="link on-screen" aria-label={`Download as CSV: ${caption}`} title="Download these rows as CSV" onClick={download}>
-          CSV
-        </button>
       </header>
       <div class="scrolled" role="region" aria-label={caption} tabIndex={0}>
         <table aria-label={caption}>
