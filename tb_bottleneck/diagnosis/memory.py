@@ -4,8 +4,6 @@ import logging
 import os
 from pathlib import PurePath
 
-import numpy as np
-
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.memory.findings import findings_of
@@ -35,8 +33,7 @@ def recorded_memory(trace: Trace, steps: Steps) -> pb.Memory | None:
     memory = trace_memory(trace)
     if isinstance(memory, Missing):
         return None
-    alive = np.flatnonzero(memory.blocks.alive(memory.peak_row))
-    sites = memory.places.sites(memory.category, alive)
+    sites = memory.sites(memory.at_peak)
     forecasts = Forecaster(memory, samples_of(memory)).all() if memory.phases.trains else ()
     findings = findings_of(memory, steps)
     return memory_message(memory.account, sites, findings, forecasts, course_of(memory, steps.host))
@@ -59,7 +56,7 @@ def diagnose_snapshot(path: str, *, run: str = ".") -> pb.Report:
         findings, course = findings_of_snapshot(memory), course_of(memory, memory.edges)
         forecasts = forecasts_of_snapshot(memory)
         earlier = memory.unknown_earlier
-        message = memory_message(memory.account, memory.sites(), findings, forecasts, course, earlier)
+        message = memory_message(memory.account, memory.all_sites(), findings, forecasts, course, earlier)
         return snapshot_report(identity, memory.device, message)
     except BottleneckError as error:
         return refused_report(identity, error)

@@ -52,7 +52,7 @@ def findings_of(memory: TraceMemory, steps: Steps) -> list[MemoryFinding]:
     training."""
     in_fp32 = None if memory.on_cpu else _fp32_share(memory)
     evidence = [Value("fp32_share", in_fp32, "share")] if in_fp32 is not None and in_fp32 > DOMINATES else []
-    found = [near_limit(memory.account, evidence), fragmentation(memory.account), growth_finding(memory, steps)]
+    found = [near_limit(memory.account, evidence), fragmentation(memory.account), growth_finding(memory, steps.host)]
     found += [rule(memory, steps) for rule in RULES]
     capacity = memory.account.capacity
     if capacity is not None and memory.account.peak < LITTLE * capacity:
@@ -111,11 +111,11 @@ def tensor_dominates(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
     the bytes at the peak, otherwise None."""
     blocks = memory.blocks
     kinds = [INDEX[kind] for kind in (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)]
-    rows = np.flatnonzero(blocks.alive(memory.peak_row) & np.isin(memory.category, kinds))
+    rows = np.flatnonzero(memory.at_peak & np.isin(memory.category, kinds))
     if not len(rows):
         return None
     largest = rows[np.argmax(blocks.size[rows])]
-    return dominating_tensor(memory.account, memory.places.sites(memory.category, np.array([largest]))[0])
+    return dominating_tensor(memory.account, memory.sites(np.arange(len(blocks)) == largest)[0])
 
 
 def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | None:
@@ -174,7 +174,7 @@ def evaluation_without_no_grad(memory: TraceMemory, steps: Steps) -> MemoryFindi
     activations = memory.category == INDEX[Category.ACTIVATIONS]
     activations &= memory.phases.phase[memory.phases.at(blocks.begin)] == Phase.FORWARD
     step = np.searchsorted(steps.host, blocks.begin, side="right") - 1
-    alive = blocks.alive(memory.peak_row) & activations
+    alive = memory.at_peak & activations
     if not alive.any() or not len(steps):
         return None
     passes, counts = np.unique(step[alive], return_counts=True)  # tensors from before the window may be alive, too

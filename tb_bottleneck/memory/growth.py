@@ -1,6 +1,5 @@
 """Detects memory that each step allocates but does not free."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +7,8 @@ import numpy as np
 from tb_bottleneck.memory.blocks import Blocks
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.finding import CRITICAL, WARNING, MemoryFinding, Value
-from tb_bottleneck.memory.sites import Place, Site
-from tb_bottleneck.memory.trace_memory import TraceMemory
-from tb_bottleneck.trace.steps import Steps
+from tb_bottleneck.memory.recorded_memory import RecordedMemory
+from tb_bottleneck.memory.sites import Place
 from tb_bottleneck.trace.table import Bools, Ints
 
 # The steps of a healthy run allocate and free exactly the same bytes. A few steps that all grow are no chance.
@@ -52,11 +50,6 @@ class Growth:
         return self.per_step >= GRAPH_SHARE * max(self.activations, 1)
 
 
-def growth_of(memory: TraceMemory, steps: Steps) -> Growth:
-    """Returns the memory that the steps of a trace allocate and do not free."""
-    return growth_between(steps.host, memory.blocks, memory.category)
-
-
 def growth_between(edges: Ints, blocks: Blocks, category: Ints) -> Growth:
     """Returns the memory that steps allocate and do not free. `edges` has the start of each step and the end of the
     last step, in ns. `category` has the category of each block, as an index into CATEGORIES.
@@ -73,20 +66,15 @@ def growth_between(edges: Ints, blocks: Blocks, category: Ints) -> Growth:
     return Growth(left, kept, int(blocks.size[forward].sum() / max(judged_steps, 1)))
 
 
-def growth_finding(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
-    """Returns the finding if each step allocates memory and does not free it, otherwise None."""
-    growth = growth_of(memory, steps)
+def growth_finding(memory: RecordedMemory, edges: Ints) -> MemoryFinding | None:
+    """Returns the finding if each step allocates memory and does not free it, otherwise None. `edges` has the start of
+    each step and the end of the last step, in ns.
+
+    The finding is critical if the free memory of the device lasts for fewer than SOON further steps."""
+    growth, headroom = growth_between(edges, memory.blocks, memory.category), memory.account.headroom
     if not growth.steady(memory.account.peak):
         return None
-    sites = memory.places.sites(memory.category, np.flatnonzero(growth.kept))
-    return finding_of(growth, sites, memory.account.headroom)
-
-
-def finding_of(growth: Growth, sites: Sequence[Site], headroom: int | None) -> MemoryFinding:
-    """Returns the finding about growing memory. `sites` has the places in the program that allocated the kept blocks,
-    the place with the most bytes first. `headroom` is the free memory of the device in bytes; None if unknown.
-
-    The finding is critical if `headroom` lasts for fewer than SOON further steps."""
+    sites = memory.sites(growth.kept)
     evidence = [Value("per_step", growth.per_step), Value("steps", len(growth.left), "count")]
     steps_left = None if headroom is None else headroom // growth.per_step
     evidence += [] if steps_left is None else [Value("steps_left", steps_left, "count")]

@@ -49,8 +49,7 @@ def curve_of(memory: RecordedMemory, edges: Ints) -> MemoryCurve | None:
     in_use = _by_category(memory, first, last)
     rows = _highest(in_use.sum(axis=0), peak_row - first)
     constant = dict(memory.account.bytes_of)
-    alive = memory.blocks.alive(peak_row)
-    sums = np.bincount(memory.category[alive], memory.blocks.size[alive], minlength=len(CATEGORIES))
+    sums = memory.categories_at_peak
     bytes_of: dict[Category, Ints] = {}
     for index, category in enumerate(CATEGORIES):
         if category in (Category.CACHE, Category.FRAGMENTATION):
@@ -151,7 +150,7 @@ def lifetimes_of(memory: RecordedMemory, edges: Ints) -> list[Lifetime]:
     found = []
     for row, key in zip(chosen.tolist(), keys, strict=True):
         size = int(blocks.size[row])
-        site = Site(CATEGORIES[memory.category[row]], memory.places.place(key), size, 1, size)
+        site = Site(CATEGORIES[memory.category[row]], memory.place(key), size, 1, size)
         opened, closed = int(blocks.begin[row]), int(blocks.end[row])
         found.append(
             Lifetime(site, opened - begin if opened >= begin else None, closed - begin if closed < end else None)

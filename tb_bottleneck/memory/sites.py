@@ -75,12 +75,6 @@ class TracePlaces:
     def __init__(self, trace: Trace, blocks: Blocks) -> None:
         self._trace, self._blocks = trace, blocks
 
-    def sites(self, category: Ints, chosen: Rows) -> list[Site]:
-        """Returns the sites of the blocks `chosen` (row numbers), grouped by category and place, the site with the most
-        bytes first. `category` has the category of every block, as an index into CATEGORIES."""
-        keys = np.column_stack((category[chosen], self.keys(chosen)))
-        return group_sites(keys, self._blocks.size[chosen], self.place)
-
     def keys(self, chosen: Rows) -> Ints:
         """Returns a key with four columns for each block in `chosen` (row numbers).
 

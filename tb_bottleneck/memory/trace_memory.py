@@ -8,10 +8,11 @@ import numpy as np
 from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.memory.block_roles import caches, categories_of_calls
-from tb_bottleneck.memory.blocks import Blocks, blocks_of, bytes_before, peak_row
+from tb_bottleneck.memory.blocks import bytes_before
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, MemoryAccount
 from tb_bottleneck.memory.phases import Phase, Phases, find_phases
-from tb_bottleneck.memory.sites import TracePlaces
+from tb_bottleneck.memory.recorded_memory import RecordedMemory
+from tb_bottleneck.memory.sites import Place, TracePlaces
 from tb_bottleneck.memory.trace_roles import calls_of, constructed
 from tb_bottleneck.memory.weights import state_per_parameter, weights_read
 from tb_bottleneck.trace.columns.memory_events import CPU_DEVICE_TYPE, MemoryEvents
@@ -22,11 +23,15 @@ _KINDS = {0: "cpu", 1: "cuda", 6: "rocm", 12: "xpu"}  # c10/core/DeviceType.h
 
 
 @dataclass(frozen=True, eq=False)
-class TraceMemory:
-    """The memory of one device in a trace. `events` are its allocations and frees."""
+class TraceMemory(RecordedMemory):
+    """The memory of one device in a trace. `recorded` are its allocations and frees."""
 
     trace: Trace
-    events: MemoryEvents
+    recorded: MemoryEvents
+
+    @property
+    def events(self) -> MemoryEvents:
+        return self.recorded
 
     @property
     def on_cpu(self) -> bool:
@@ -38,11 +43,6 @@ class TraceMemory:
     def kind(self) -> str:
         """The kind of the device: cuda, rocm, cpu, xpu or other."""
         return _KINDS.get(int(self.events.device_type[0]), "other")
-
-    @cached_property
-    def blocks(self) -> Blocks:
-        """The blocks of the events, with their lifetimes."""
-        return blocks_of(self.events)
 
     @cached_property
     def phases(self) -> Phases:
@@ -61,14 +61,14 @@ class TraceMemory:
         return category
 
     @cached_property
-    def places(self) -> TracePlaces:
-        """The places (source lines or operators) that allocated the blocks."""
+    def _places(self) -> TracePlaces:
         return TracePlaces(self.trace, self.blocks)
 
     def place_keys(self, chosen: Rows) -> Ints:
-        """Returns for each block in `chosen` (row numbers) the key of the place that allocated the block. `places`
-        translates the keys."""
-        return self.places.keys(chosen)
+        return self._places.keys(chosen)
+
+    def place(self, key: list[int]) -> Place:
+        return self._places.place(key)
 
     @cached_property
     def earlier(self) -> int:
@@ -86,11 +86,6 @@ class TraceMemory:
         return np.asarray(self.earlier + freed_later + np.cumsum(self.events.size), np.int64)
 
     @cached_property
-    def peak_row(self) -> int:
-        """The index in `events` of the peak."""
-        return peak_row(self.events.reserved, self.in_use)
-
-    @cached_property
     def gradient_bytes(self) -> int:
         """Bytes of the gradients that one backward pass allocates, which equal the bytes of the trained parameters. Of
         several passes, the pass with the most bytes counts. 0 if unknown."""
@@ -103,17 +98,17 @@ class TraceMemory:
     @cached_property
     def account(self) -> MemoryAccount:
         """The memory at the peak, divided into categories."""
-        alive = self.blocks.alive(self.peak_row)
-        sums = np.bincount(self.category[alive], self.blocks.size[alive], minlength=len(CATEGORIES)).astype(np.int64)
+        row, sums = self.peak_row, self.categories_at_peak
+        assert row is not None  # trace_memory() returns no memory without events
         bytes_of = {category: int(sums[INDEX[category]]) for category in CATEGORIES}
         before = self._before(bytes_of)
         for category, size in before.items():
             bytes_of[category] += size
-        reserved = int(self.events.reserved[self.peak_row])
-        allocated = int(self.in_use[self.peak_row])
+        reserved, allocated = int(self.events.reserved[row]), int(self.in_use[row])
         if not self.on_cpu:
-            bytes_of[Category.FRAGMENTATION] = self._unusable
-            bytes_of[Category.CACHE] = max(reserved - allocated, 0) - self._unusable
+            unusable = self._unusable(row)
+            bytes_of[Category.FRAGMENTATION] = unusable
+            bytes_of[Category.CACHE] = max(reserved - allocated, 0) - unusable
         facts = None if self.on_cpu else self.trace.header.device(int(self.events.device[0]))
         return MemoryAccount(
             bytes_of=bytes_of,
@@ -153,16 +148,16 @@ class TraceMemory:
         rest = self.earlier - parameters - state
         return {Category.PARAMETERS: parameters, Category.OPTIMIZER: state, Category.BEFORE_RECORDING: rest}
 
-    @property
-    def _unusable(self) -> int:
-        """Reserved bytes that were free when the reserved memory last grew before the peak, at most the free bytes at
-        the peak. They were unusable, because no free region was large enough for the request."""
-        reserved = self.events.reserved[: self.peak_row + 1]
+    def _unusable(self, row: int) -> int:
+        """Returns the reserved bytes that were free when the reserved memory last grew before the peak (the event
+        `row`), at most the free bytes at the peak. They were unusable, because no free region was large enough for the
+        request."""
+        reserved = self.events.reserved[: row + 1]
         grown = np.flatnonzero(np.diff(reserved) > 0) + 1
         if not len(grown):
             return 0
         free = int(reserved[grown[-1] - 1] - self.in_use[grown[-1] - 1])
-        return min(max(free, 0), max(int(reserved[-1] - self.in_use[self.peak_row]), 0))
+        return min(max(free, 0), max(int(reserved[-1] - self.in_use[row]), 0))
 
 
 def trace_memory(trace: Trace) -> TraceMemory | Missing:

@@ -3,7 +3,6 @@
 import os
 import random
 
-import numpy as np
 import pytest
 from helpers.memory_recordings import RecordedAllocator
 from helpers.simulated_training_memory import SimulatedTraining
@@ -74,11 +73,10 @@ def test_damaged_events_give_an_account_that_sums_or_a_reason(seed):
         assert memory.because
         return
     account = memory.account
-    alive = np.flatnonzero(memory.blocks.alive(memory.peak_row))
     forecasts = Forecaster(memory, samples_of(memory) or 4).all()
     findings = findings_of(memory, steps) if steps is not None else []
     course = course_of(memory, steps.host) if steps is not None else None
-    message = memory_message(account, memory.places.sites(memory.category, alive), findings, forecasts, course)
+    message = memory_message(account, memory.sites(memory.at_peak), findings, forecasts, course)
     assert sum(account.bytes_of.values()) == account.peak
     assert as_json(message)
     assert list(lines_of(message))

@@ -1,6 +1,5 @@
 """Blocks have the operator, the module, the line and the enclosing modules of their allocation."""
 
-import numpy as np
 from helpers.memory_recordings import RecordedAllocator
 
 from tb_bottleneck.memory.trace_memory import trace_memory
@@ -8,7 +7,7 @@ from tb_bottleneck.memory.trace_memory import trace_memory
 
 def sites_in(allocator: RecordedAllocator) -> dict[int, tuple]:
     memory = trace_memory(allocator.trace())
-    sites = memory.places.sites(memory.category, np.flatnonzero(memory.blocks.alive(memory.peak_row)))
+    sites = memory.sites(memory.at_peak)
     return {site.bytes: site.place for site in sites}
 
 

@@ -129,8 +129,7 @@ class Forecaster:
         gathered = 2 * int(gradients.max(initial=0))
         account = self.memory.account
         before = sum(account.bytes_of[kind] for kind in kinds)
-        alive = blocks.alive(self.memory.peak_row)
-        before -= int(blocks.size[alive & sharded].sum())  # parameters and state from before the recording
+        before -= self.memory.bytes_at_peak(sharded)  # parameters and state from before the recording
         sizes = blocks.size * np.where(sharded, 1 / ranks, 1.0)
         peak = peak_of(self.memory, lives_of(blocks, sizes), self.memory.earlier) - before * (1 - 1 / ranks) + gathered
         return self._forecast("sharding", {"ranks": str(ranks)}, peak, peak, peak + parameters)

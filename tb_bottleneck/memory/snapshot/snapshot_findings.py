@@ -7,7 +7,7 @@ from tb_bottleneck.memory.block_roles import Role
 from tb_bottleneck.memory.categories import Category
 from tb_bottleneck.memory.finding import CRITICAL, INFO, MemoryFinding, Value
 from tb_bottleneck.memory.findings import by_severity, dominates, dominating_tensor, fragmentation, state_dominates
-from tb_bottleneck.memory.growth import finding_of, place_text
+from tb_bottleneck.memory.growth import growth_finding, place_text
 from tb_bottleneck.memory.snapshot.snapshot_forecasts import CONSIDERABLE
 from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
@@ -18,11 +18,11 @@ _TENSORS = (Category.ACTIVATIONS, Category.TEMPORARIES, Category.INPUTS)
 
 def findings_of_snapshot(memory: SnapshotMemory) -> list[MemoryFinding]:
     """Returns the findings about the memory of a snapshot, the most severe first."""
-    account, growth = memory.account, memory.growth
+    account = memory.account
     return by_severity(
         (
             out_of_memory(memory),
-            finding_of(growth, memory.growing_sites(), account.headroom) if growth.steady(account.peak) else None,
+            growth_finding(memory, np.unique(memory.calls.updates)),  # a step: from one update to the next
             fragmentation(account),
             state_dominates(account),
             dominates(account, Category.ACTIVATIONS, "activations_dominate"),
@@ -37,11 +37,11 @@ def findings_of_snapshot(memory: SnapshotMemory) -> list[MemoryFinding]:
 def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFinding | None:
     """Returns a finding with the key `cause` if the blocks in the mask `chosen` have at least the fraction CONSIDERABLE
     of the bytes at the peak, otherwise None."""
-    size = memory.at_peak(chosen)
+    size = memory.bytes_at_peak(chosen)
     share = size / max(memory.account.peak, 1)
     if share < CONSIDERABLE:
         return None
-    sites = memory.sites_of(chosen)
+    sites = memory.sites(chosen & memory.at_peak)
     at = [Value("at", place_text(site.place), "text") for site in sites[:1] if place_text(site.place)]
     return MemoryFinding(cause, INFO, size, (Value("part", size), Value("part_share", share, "share"), *at))
 
@@ -64,7 +64,7 @@ def _largest_tensor(memory: SnapshotMemory) -> MemoryFinding | None:
     peak, otherwise None. Temporaries of the optimizer and matrices of attention are left out, because they have
     findings of their own."""
     others = ~memory.attention & ~memory.optimizer_temporaries
-    tensors = [site for site in memory.sites_of(others) if site.category in _TENSORS]
+    tensors = [site for site in memory.sites(others & memory.at_peak) if site.category in _TENSORS]
     largest = max(tensors, key=lambda site: site.largest, default=None)
     return None if largest is None else dominating_tensor(memory.account, largest)
 

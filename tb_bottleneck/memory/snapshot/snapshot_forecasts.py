@@ -34,7 +34,7 @@ def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
         return
     account = memory.account
     states = memory.category == INDEX[Category.OPTIMIZER]
-    older = account.bytes_of[Category.OPTIMIZER] - memory.at_peak(states)
+    older = account.bytes_of[Category.OPTIMIZER] - memory.bytes_at_peak(states)
     if account.share(Category.OPTIMIZER) >= CONSIDERABLE:
         saved = 1 - EIGHT_BITS
         yield _forecast(memory, "states_in_8_bits", _peak(memory, np.where(states, saved, 0.0), older * saved))
@@ -44,7 +44,7 @@ def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
         yield from _mixed_precision(memory)
     fused = (("fused_attention", memory.attention), ("fused_optimizer", memory.optimizer_temporaries))
     for change, blocks in fused:
-        if memory.at_peak(blocks) >= CONSIDERABLE * account.peak:
+        if memory.bytes_at_peak(blocks) >= CONSIDERABLE * account.peak:
             yield _forecast(memory, change, _peak(memory, np.where(blocks, 1.0, 0.0)))
 
 
@@ -52,7 +52,7 @@ def _other_batches(memory: SnapshotMemory) -> Iterator[Forecast]:
     """Yields the forecasts for twice and half the batch size. They are ranges, because it is uncertain which temporary
     blocks are proportional to the batch size."""
     certain = np.isin(memory.category, [INDEX[Category.ACTIVATIONS], INDEX[Category.INPUTS]])
-    if memory.at_peak(certain) < CONSIDERABLE * memory.account.peak:
+    if memory.bytes_at_peak(certain) < CONSIDERABLE * memory.account.peak:
         return
     temporary = (memory.category == INDEX[Category.TEMPORARIES]) & ~memory.optimizer_temporaries
     likely = certain | (temporary & ~np.isin(memory.blocks.size, list(memory.weights.parameters)))
@@ -64,7 +64,7 @@ def _other_batches(memory: SnapshotMemory) -> Iterator[Forecast]:
 def _checkpointing(memory: SnapshotMemory) -> Iterator[Forecast]:
     """Yields the forecast of the peak if one class of repeated modules is checkpointed: the class that lowers the peak
     most. Yields nothing if checkpointing saves less than the fraction CONSIDERABLE of the bytes at the peak."""
-    blocks, older = memory.blocks, memory.older
+    blocks, older = memory.blocks, memory.earlier
     now = peak_of(memory, lives_of(blocks, blocks.size), older)
     peaks = [(peak_of(memory, recomputed(blocks, it.calls), older), it.caller) for it in repeated_calls(memory)]
     least, caller = min(peaks, key=lambda it: it[0], default=(now, ""))  # of equal peaks, that of the innermost class
@@ -87,7 +87,7 @@ def _mixed_precision(memory: SnapshotMemory) -> Iterator[Forecast]:
     kinds = [INDEX[kind] for kind in (Category.ACTIVATIONS, Category.TEMPORARIES)]
     passes = np.isin(memory.calls.opened, (Role.FORWARD, Role.BACKWARD, Role.OTHER))
     floating = np.isin(memory.category, kinds) & passes
-    if memory.at_peak(floating) < CONSIDERABLE * memory.account.peak:
+    if memory.bytes_at_peak(floating) < CONSIDERABLE * memory.account.peak:
         return
     high = np.array([bool(_STAYS.search(text)) for text in texts], np.bool_)
     stays = np.array([high[list(stack)].any() for stack in memory.snapshot.stacks], np.bool_)[memory.stack]
@@ -112,4 +112,4 @@ def _peak(memory: SnapshotMemory, saved: Floats, older: float = 0.0) -> float:
 
     Negative values make blocks larger. Reserved memory stays in proportion to the tensors."""
     lives = lives_of(memory.blocks, memory.blocks.size * (1 - saved))
-    return peak_of(memory, lives, memory.older - older) * memory.account.overhead
+    return peak_of(memory, lives, memory.earlier - older) * memory.account.overhead

@@ -13,10 +13,10 @@ import numpy as np
 
 from tb_bottleneck.base.units import NS_PER_US
 from tb_bottleneck.memory.block_roles import Calls, Role, caches, categories_of_calls
-from tb_bottleneck.memory.blocks import ROUNDING, Blocks, blocks_of, bytes_before, peak_row
+from tb_bottleneck.memory.blocks import ROUNDING, bytes_before
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, EarlierBlocks, MemoryAccount, earlier_blocks
-from tb_bottleneck.memory.growth import Growth, growth_between
-from tb_bottleneck.memory.sites import Site
+from tb_bottleneck.memory.recorded_memory import RecordedMemory
+from tb_bottleneck.memory.sites import Place, Site, group_sites
 from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_earlier, without_replaced
 from tb_bottleneck.memory.snapshot.snapshot_places import SnapshotPlaces, attention_stacks, roles_of
 from tb_bottleneck.memory.snapshot.weight_sets import (
@@ -37,7 +37,7 @@ _ACTIVE = 1  # states with at least this index in STATES are in use: all except 
 
 
 @dataclass(frozen=True, eq=False)
-class SnapshotMemory:
+class SnapshotMemory(RecordedMemory):
     """The memory of the device with the index `device` in a snapshot."""
 
     snapshot: AllocatorSnapshot
@@ -105,11 +105,6 @@ class SnapshotMemory:
         return self.events.allocated
 
     @cached_property
-    def blocks(self) -> Blocks:
-        """The blocks that the recorded calls of the allocator allocate or free."""
-        return blocks_of(self.events)
-
-    @cached_property
     def _call_stacks(self) -> Ints:
         """Number of the stack of each event in `events`. A 0 is appended for blocks that are never freed."""
         return np.append(self._entries["stack"][self._changes != 0], 0)
@@ -145,11 +140,6 @@ class SnapshotMemory:
         recorded = np.unique(events.address[self.blocks.opened[alive]])
         earlier = (blocks["state"] >= _ACTIVE) & ~np.isin(blocks["address"], recorded)
         return {name: values[earlier] for name, values in blocks.items()}
-
-    @cached_property
-    def peak_row(self) -> int | None:
-        """The index in `events` of the peak; None if no allocator calls were recorded."""
-        return peak_row(self.events.reserved, self.events.allocated) if len(self.events) else None
 
     @cached_property
     def roles(self) -> Ints:
@@ -237,11 +227,8 @@ class SnapshotMemory:
         in_use = int(self._earlier["size"].sum())
         reserved = self.reserved_at_end
         if row is not None:
-            alive = self.blocks.alive(row)
-            sums += np.bincount(self.category[alive], self.blocks.size[alive], minlength=len(CATEGORIES)).astype(
-                np.int64
-            )
-            in_use += int(self.blocks.size[alive].sum())
+            sums += self.categories_at_peak
+            in_use += int(self.categories_at_peak.sum())
             reserved = int(self.events.reserved[row])
         reserved = max(reserved, in_use)  # a damaged size of a segment may be too small for its blocks
         bytes_of = {category: int(sums[INDEX[category]]) for category in CATEGORIES}
@@ -275,16 +262,8 @@ class SnapshotMemory:
         temporary = self.category == INDEX[Category.TEMPORARIES]
         return np.asarray(temporary & (self.calls.opened == Role.OPTIMIZER), np.bool_)
 
-    def at_peak(self, chosen: Bools) -> int:
-        """Returns the total bytes of the blocks in the mask `chosen` that exist at the peak; 0 without recorded
-        calls."""
-        row = self.peak_row
-        return 0 if row is None else int(self.blocks.size[chosen & self.blocks.alive(row)].sum())
-
     @cached_property
-    def older(self) -> int:
-        """Bytes that were allocated before the recorded calls and are freed by none of them. They are in use during the
-        whole history."""
+    def earlier(self) -> int:
         return bytes_before(self.events, self.blocks)
 
     @property
@@ -308,41 +287,24 @@ class SnapshotMemory:
         return int(blocks["size"][(blocks["state"] < _ACTIVE) & (blocks["private"] > 0)].sum())
 
     @cached_property
-    def growth(self) -> Growth:
-        """The memory that steps allocate and do not free. A step is the time between two steps of the optimizer."""
-        return growth_between(np.unique(self.calls.updates), self.blocks, self.category)
-
-    @cached_property
     def places(self) -> SnapshotPlaces:
         """Translates stacks into the places in the program that allocated the blocks."""
         return SnapshotPlaces(self.snapshot)
 
-    def sites(self) -> list[Site]:
-        """Returns the places that allocated the memory of the peak, the place with the most bytes first."""
-        row = self.peak_row
-        alive = self.blocks.alive(row) if row is not None else np.zeros(len(self.blocks), np.bool_)
-        return self.places.sites(
-            np.concatenate((self.blocks.size[alive], self._earlier["size"])),
-            np.concatenate((self.stack[alive], self._earlier["stack"])),
-            np.concatenate((self.category[alive], self._earlier_category)),
-        )
-
-    def sites_of(self, chosen: Bools) -> list[Site]:
-        """Returns the places that allocated those blocks in the mask `chosen` that exist at the peak.
-
-        The place with the most bytes comes first."""
-        rows = chosen & self.blocks.alive(-1 if self.peak_row is None else self.peak_row)
-        return self.places.sites(self.blocks.size[rows], self.stack[rows], self.category[rows])
-
-    def growing_sites(self) -> list[Site]:
-        """Returns the places that allocated the blocks in `growth.kept`, the place with the most bytes first."""
-        kept = self.growth.kept
-        return self.places.sites(self.blocks.size[kept], self.stack[kept], self.category[kept])
-
     def place_keys(self, chosen: Rows) -> Ints:
-        """Returns the keys of the places that allocated the blocks `chosen` (row numbers in `blocks`). `places`
-        translates the keys."""
         return self.places.keys(self.stack[chosen])
+
+    def place(self, key: list[int]) -> Place:
+        return self.places.place(key)
+
+    def all_sites(self) -> list[Site]:
+        """Returns the places that allocated the memory of the peak, the place with the most bytes first. Unlike
+        `sites`, it includes the blocks that exist at the end and were allocated before the recorded calls."""
+        alive, earlier = self.at_peak, self._earlier
+        category = np.concatenate((self.category[alive], self._earlier_category))
+        keys = self.places.keys(np.concatenate((self.stack[alive], earlier["stack"])))
+        sizes = np.concatenate((self.blocks.size[alive], earlier["size"]))
+        return group_sites(np.column_stack((category, keys)), sizes, self.place)
 
 
 def snapshot_memory(snapshot: AllocatorSnapshot) -> SnapshotMemory:

@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_bottleneck.base.arrays import distinct_values
 from tb_bottleneck.memory.block_roles import Role
-from tb_bottleneck.memory.sites import MAX_DEPTH, Place, Site, group_sites
+from tb_bottleneck.memory.sites import MAX_DEPTH, Place
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import Frame
 from tb_bottleneck.trace.frames import is_user_frame
@@ -131,12 +131,6 @@ class SnapshotPlaces:
         self.is_user = [is_user_frame(f"{it.file}({it.line}): {it.function}") for it in snapshot.frames]
         files = {it.file for it, own in zip(snapshot.frames, self.is_user, strict=True) if own}
         self._short = short_paths(files)
-
-    def sites(self, size: Ints, stack: Ints, category: Ints) -> list[Site]:
-        """Returns the sites of blocks, grouped by category and place, the site with the most bytes first. The arguments
-        have one entry per block: its size in bytes, the number of its stack, and its category as an index into
-        CATEGORIES."""
-        return group_sites(np.column_stack((category, self.keys(stack))), size, self.place)
 
     def keys(self, stack: Ints) -> Ints:
         """Returns for each stack number in `stack` the number of its place, as an array with one column."""

@@ -67,11 +67,11 @@ def test_the_parts_sum_to_the_segments_for_any_snapshot(seed):
 def test_an_empty_snapshot_has_an_empty_account():
     memory = memory_of({"segments": [], "device_traces": []})
     assert memory.account.peak == 0
-    assert memory.sites() == []
+    assert memory.all_sites() == []
 
 
 def test_lines_of_the_program_are_named():
-    sites = memory_of(SimulatedAllocator(3, 0).snapshot()).sites()
+    sites = memory_of(SimulatedAllocator(3, 0).snapshot()).all_sites()
     lines = {(site.category.value, site.place.file, site.place.line) for site in sites}
     assert ("activations", "model.py", 31) in lines
     assert ("optimizer", "train.py", 44) in lines
@@ -117,7 +117,7 @@ STACK = [
 
 def test_a_stack_gives_operator_line_and_callers():
     memory = memory_of({"segments": [segment(BASE, [block(512, [frame(*it) for it in STACK])])], "device_traces": []})
-    place = memory.sites()[0].place
+    place = memory.all_sites()[0].place
     assert (place.operator, place.file, place.line) == ("aten::addmm", "model.py", 31)
     assert place.path == ("train.py:44 main",)
 
@@ -125,7 +125,7 @@ def test_a_stack_gives_operator_line_and_callers():
 def test_a_stack_of_autograd_gives_its_node():
     node = frame("", 0, "torch::autograd::generated::BmmBackward0::apply(std::vector<at::Tensor>&&)")
     memory = memory_of({"segments": [segment(BASE, [block(512, [node])])], "device_traces": []})
-    assert memory.sites()[0].place.operator == "BmmBackward0"
+    assert memory.all_sites()[0].place.operator == "BmmBackward0"
 
 
 @pytest.mark.parametrize(
