@@ -90,7 +90,8 @@ def test_a_healthy_job_has_no_alarm_and_ends(jobs: dict[str, Job]) -> None:
 
 
 def test_a_rank_that_hangs_is_named_with_its_line_and_those_that_wait(jobs: dict[str, Job]) -> None:
-    state = jobs["hang"].wait_for(lambda state: state.verdict.is_stall)
+    # On a busy machine, the other rank is seen to wait only after the rank that hangs.
+    state = jobs["hang"].wait_for(lambda state: state.verdict.is_stall and bool(state.verdict.waiting))
     assert state.verdict.cause == "hang"
     assert state.verdict.ranks == (1,)
     assert state.verdict.place.startswith("live_program.py:")
