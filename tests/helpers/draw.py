@@ -12,7 +12,7 @@ A column is `unit_us` microseconds. `.` is empty; repeated equal characters are 
     dispatch                            dispatching of many operators, as one row: a long `op` without a call computes
     launch sync malloc                  runtime calls: a launch is one column, the others are runs
     backward wait                       operators and waits of the autograd thread
-    gpu small nccl h2d d2h              device rows: matrix products, kernels of one block, collectives, copies
+    gpu small nccl h2d d2h d2d          device rows: matrix products, kernels of one block, collectives, copies
 
 Kernels and copies are launched by the marks of the `launch` row in order of begin: `|` by the main thread, `/` by the
 autograd thread, `x` by a call that was not recorded. Without that row each is launched 5 us before it begins, by a call
@@ -50,6 +50,7 @@ DEVICE_ROWS = {
     "nccl": ("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", COMM_STREAM, [24, 1, 1]),
     "h2d": ("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", STREAM, None),
     "d2h": ("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", STREAM, None),
+    "d2d": ("gpu_memcpy", "Memcpy DtoD (Device -> Device)", STREAM, None),
 }
 
 

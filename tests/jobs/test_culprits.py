@@ -40,6 +40,15 @@ def test_a_fix_may_take_effect_in_part():
     assert gain.low < gain_in_part(gain.expected) < gain.expected
 
 
+def test_a_host_with_one_rank_is_no_slow_host():
+    alone = [
+        replace(each, facts=replace(each.facts, host=f"node{each.facts.rank}"))
+        for each in simulated(faults=SLOW_HOST_WORK)
+    ]
+    (culprit,) = culprits_of(context_of(alone)).culprits
+    assert (culprit.candidate.cause, culprit.candidate.ranks) == ("slow_rank", (6,))
+
+
 def test_a_device_does_not_drift_like_a_host():
     throttled = simulated(faults=Faults(device={6: 1.5}))
     assert above(gain_of(throttled)) < 2 * RUN_TO_RUN_NOISE

@@ -98,6 +98,10 @@ def test_copies_from_pageable_memory_are_the_host_s(tmp_path):
     assert factors(tmp_path, "h2d") == pytest.approx([1.0])
 
 
+def test_copies_within_a_device_gain_the_ratio_of_the_bandwidths(tmp_path):
+    assert factors(tmp_path, "d2d") == pytest.approx([2039 / 4800])
+
+
 def test_collectives_go_by_the_links_between_devices(tmp_path):
     assert factors(tmp_path, "nccl") == pytest.approx([300 / 450])
 
