@@ -18,8 +18,8 @@ MAIN = "3.11"
 """The version whose results are listed one by one."""
 SPELLED = {True: "yes", False: "**no**", None: ""}
 ABOUT = """\
-`tests/measurements/trainings/` has {planted} trainings with one planted problem each, and {healthy} healthy ones in which
-something harmless looks like a problem. The expected answers were committed before the recordings, and were not
+`tests/measurements/trainings/` has {planted} trainings with one planted problem each, and {healthy} healthy ones in
+which something harmless looks like a problem. The expected answers were committed before the recordings, and were not
 changed afterwards. Each half was timed seven times without a profiler, in turn with the other one, and recorded once
 by the monitor, on two cores of an {device}; `{analyser}` is the analyser that judged the recordings. The gain is that
 of the CPU time per step; it is that of the wall time (marked w) only where the problem is waiting, workers, threads
