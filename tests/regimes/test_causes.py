@@ -281,3 +281,9 @@ def test_operators_of_usual_layers_are_no_cause_on_the_cpu(values, on_device, sh
     assert [cause.name for cause in judgement.causes] == named
     assert judgement.status == ("fires" if named else "clear")
     assert (judgement.recoverable > 0) == bool(named)
+
+
+@pytest.mark.parametrize(("overhead", "status"), [(0.1, "fires"), (0.4, "clear")])
+def test_launches_are_clear_if_little_remains_without_the_profiler(overhead, status):
+    """Of a share of 0.45, 0.39 remains with an overhead of 0.1, and 0.08 with one of 0.4."""
+    assert judged("launch", {"profiler_overhead": overhead}, True, share=0.45).status == status
