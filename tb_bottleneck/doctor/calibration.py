@@ -195,7 +195,7 @@ def _torch() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise NotFound("torch is not installed in this Python: install it, then calibrate again") from error
+        raise NotFound("torch is not installed in this Python: install it, then run the doctor again") from error
     return torch
 
 

@@ -34,7 +34,7 @@ from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.trace.table import Floats
 
-# A throughput that is at most this share below the best one is as good.
+# A throughput that is at most this share below the best one is as good. A choice.
 LITTLE_GAIN = 0.1
 # Runs with the same setting whose times differ by more are reported. The noise between two runs of a training is
 # smaller.
