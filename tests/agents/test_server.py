@@ -195,6 +195,7 @@ def test_a_deleted_logdir_is_no_failure(logdir: Path) -> None:
     with_agent(logdir, script)
 
 
+@pytest.mark.nightly
 def test_a_hundred_calls_at_once(logdir: Path) -> None:
     async def script(agent: Agent) -> None:
         rows = (await agent.call("list_runs"))["rows"]

@@ -21,7 +21,7 @@ def trace_of(folder: Path) -> tuple[Path, dict[str, Any]]:
     return path, json.loads(gzip.decompress(path.read_bytes()))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @torch_is_here
 def test_one_pair_from_the_training_to_the_published_trace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

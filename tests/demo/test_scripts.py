@@ -20,7 +20,6 @@ def test_a_script_is_short_and_describes_problem_and_fix(name: str) -> None:
     assert "def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:" in text
 
 
-@pytest.mark.slow
 @torch_is_here
 @pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")  # more than cores
 @pytest.mark.parametrize(

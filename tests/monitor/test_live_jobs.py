@@ -14,8 +14,6 @@ import pytest
 
 from tb_bottleneck.live.state import LiveJobs, LiveState
 
-pytestmark = pytest.mark.slow
-
 PROGRAM = Path(__file__).parent / "live_program.py"
 DEADLINE_S = 120.0
 
@@ -77,6 +75,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Job]]:
         job.end()
 
 
+@pytest.mark.nightly
 def test_a_healthy_job_has_no_alarm_and_ends(jobs: dict[str, Job]) -> None:
     """It has a slow first step, and evaluations on one rank."""
     job, seen = jobs["healthy"], set()

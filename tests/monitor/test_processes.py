@@ -122,7 +122,6 @@ def test_run_shows_the_scripts_own_error(tmp_path: Path) -> None:
     assert errors.rstrip().endswith("ValueError: mine")
 
 
-@pytest.mark.slow
 def test_run_under_torchrun_gives_each_rank_its_run_and_the_job_one_place_for_traces(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)

@@ -183,7 +183,6 @@ def test_what_is_trained_with_can_be_pickled_and_copied(tmp_path: Path) -> None:
     assert b"tb_bottleneck" not in text
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_a_compiled_model_and_a_compiled_optimizer_are_not_broken_in_two(tmp_path: Path) -> None:
     training = Training()

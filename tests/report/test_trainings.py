@@ -113,7 +113,6 @@ def test_ranks_of_two_jobs_in_one_directory_are_two_trainings():
     assert members(located) == [(0, 1), (2, 3)]
 
 
-@pytest.mark.slow
 def test_of_the_public_traces_only_the_two_ranks_of_one_training_are_put_together():
     folder = os.environ.get("TB_BOTTLENECK_TRACES")
     if not folder:

@@ -45,15 +45,25 @@ def trace(problem: str, side: str = "slow") -> str:
 PROBLEMS = sorted(path.name for path in RECORDED.iterdir() if (path / "slow").is_dir())
 
 
-def test_all_reports_and_jobs_of_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["diagnose", str(RECORDED), "--json", "--processes", "1"])
+@pytest.mark.parametrize(
+    ("folder", "reports", "jobs"),
+    [
+        ("for_loop_optimizer", 2, 0),
+        ("simulated/slow_rank_of_eight", 8, 1),
+        pytest.param(".", 50, 1, marks=pytest.mark.nightly),
+    ],
+)
+def test_reports_and_jobs(folder: str, reports: int, jobs: int, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["diagnose", str(RECORDED / folder), "--json", "--processes", "1"])
     values = json.loads(capsys.readouterr().out)
-    assert len(values["reports"]) > 50
-    assert values["jobs"]
+    assert len(values["reports"]) >= reports
+    assert len(values["jobs"]) >= jobs
     assert problems("diagnose", values) == []
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize(
+    "problem", [PROBLEMS[0], *(pytest.param(name, marks=pytest.mark.nightly) for name in PROBLEMS[1:])]
+)
 def test_comparisons(problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["compare", trace(problem), trace(problem, "fixed"), "--json"])
     assert problems("compare", json.loads(capsys.readouterr().out)) == []

@@ -42,7 +42,6 @@ def test_a_wrong_verdict_is_a_miss_and_costs_precision_and_recall():
 PUBLIC = real_pairs()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not PUBLIC, reason="TB_BOTTLENECK_PAIRS names no folder of pairs")
 def test_each_counted_pair_is_compared_rightly_and_has_its_source():
     rows = [row for row in accuracy.compared(PUBLIC) if row.startswith("| ")]

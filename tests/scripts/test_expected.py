@@ -3,7 +3,6 @@
 from statistics import fmean
 
 import expected
-import pytest
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
 from simulate.other_device import THERE, OtherDevice
@@ -29,7 +28,6 @@ def test_a_training_bound_by_its_device_gains_what_its_kernels_gain():
             assert abs(error) < 0.05, (device, seed)
 
 
-@pytest.mark.slow
 def test_most_intervals_contain_the_result_if_kernels_miss_their_data_sheets():
     pairs = [
         expected.pair(random_workload(seed), THERE[seed % len(THERE)], seed)

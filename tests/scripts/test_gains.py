@@ -84,7 +84,6 @@ def test_a_share_is_of_the_saving_of_time():
 PUBLIC = real_pairs()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not PUBLIC, reason="TB_BOTTLENECK_PAIRS names no folder of pairs")
 def test_public_pairs_are_on_the_page_with_their_sources_and_fitted_constants(monkeypatch):
     constant = refit.FITTED[0]
@@ -96,7 +95,6 @@ def test_public_pairs_are_on_the_page_with_their_sources_and_fitted_constants(mo
     assert any(row.startswith("| MERGED_REMAINING |") for row in rows)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not PUBLIC, reason="TB_BOTTLENECK_PAIRS names no folder of pairs")
 def test_intervals_of_public_pairs_are_narrow_and_contain_what_was_measured():
     every = [(pair, pair.prediction()) for pair in PUBLIC if pair.counted and pair.facts.get("predict")]

@@ -53,7 +53,7 @@ for batch in DataLoader(Slow(), 8):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_workers_for_a_slow_data_set_are_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,8 +99,7 @@ for _ in range(10_000):
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("installed", [False, True])
+@pytest.mark.parametrize("installed", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_an_edit_on_a_branch_is_measured_also_by_an_absolute_path(
     installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,11 +138,13 @@ for step, batch in enumerate(DataLoader(torch.ones(1_000_000, 8), 8, num_workers
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")
 @pytest.mark.parametrize(
     ("program", "started"),
-    [("import time\nopen('began', 'w').close()\ntime.sleep(600)\n", 1), (WORKERS, 2)],
+    [
+        ("import time\nopen('began', 'w').close()\ntime.sleep(600)\n", 1),
+        pytest.param(WORKERS, 2, marks=pytest.mark.nightly),
+    ],
     ids=["before the first step", "in turns, with stopped workers"],
 )
 def test_a_killed_trial_leaves_no_process_behind(program: str, started: int, tmp_path: Path) -> None:
@@ -176,14 +177,13 @@ def children_of(process: int) -> list[int]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "because"),
     [
         ("raise ValueError('no data')", "ValueError: no data"),
-        ("input()", "EOFError"),
+        pytest.param("input()", "EOFError", marks=pytest.mark.nightly),
         ("import torch\nprint('done')", "made no step"),
-        ("import sys\nsys.exit(3)", "status 3"),
+        pytest.param("import sys\nsys.exit(3)", "status 3", marks=pytest.mark.nightly),
     ],
     ids=["raises", "reads stdin", "ends early", "exits"],
 )
@@ -197,13 +197,12 @@ def test_programs_that_cannot_be_measured_are_explained(
     assert because in capsys.readouterr().err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "because"),
     [
-        ("workers=2", "no DataLoader"),
+        pytest.param("workers=2", "no DataLoader", marks=pytest.mark.nightly),
         ("compile", "no module"),
-        ("set_to_none", "did not call zero_grad"),
+        pytest.param("set_to_none", "did not call zero_grad", marks=pytest.mark.nightly),
     ],
 )
 def test_a_change_that_nothing_uses_is_named_after_one_block(

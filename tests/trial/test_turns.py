@@ -48,7 +48,6 @@ for _ in range(100_000):
 """
 
 
-@pytest.mark.slow
 def test_one_program_trains_at_a_time_and_the_wait_belongs_to_no_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +86,6 @@ for _ in range(100_000):
 """
 
 
-@pytest.mark.slow
 def test_programs_that_cannot_run_at_the_same_time_run_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +116,7 @@ for step in range(100_000):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_program_that_makes_no_more_steps_ends_with_what_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,7 +130,6 @@ def test_a_program_that_makes_no_more_steps_ends_with_what_is_known(
         assert 10e6 < result.step_ns < 16e6
 
 
-@pytest.mark.slow
 def test_a_program_that_fails_by_itself_is_a_failure_also_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -235,7 +235,9 @@ def test_waits_and_allocations_are_where_they_happen(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(TRACES is None, reason="needs the labelled traces")
-@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize(
+    "by", ["operator", *(pytest.param(by, marks=pytest.mark.nightly) for by in BY if by != "operator")]
+)
 def test_the_account_of_public_traces(by: str) -> None:
     assert TRACES is not None
     read = 0

@@ -76,7 +76,7 @@ def test_one_bad_rank_costs_only_itself(files):
     assert job.verdict.confidence == "medium"
 
 
-@pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("run", [in_processes, on_dask])
 def test_bytes_are_equal_in_every_mode_and_order(files, run):
     tasks = tasks_of(files)
     expected = serially(tasks)
@@ -124,7 +124,9 @@ def interrupted_on_dask(tasks, progress):
         return analyse_in_batches(tasks, open_executor, workers, progress)
 
 
-@pytest.mark.parametrize("run", [interrupted_in_processes, pytest.param(interrupted_on_dask, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "run", [interrupted_in_processes, pytest.param(interrupted_on_dask, marks=pytest.mark.nightly)]
+)
 def test_an_interrupted_run_cancels_what_has_not_started(files, run, monkeypatch, tmp_path):
     def interrupt(done, total):
         raise KeyboardInterrupt
@@ -141,7 +143,7 @@ def names(results):
     return [result.report for result in results]
 
 
-@pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.nightly)])
 def test_a_recording_that_kills_its_worker_is_named(files, run, monkeypatch):
     monkeypatch.setattr(batches, "analyse_batch", killed_by)
     results = run(tasks_of(files))
@@ -152,7 +154,7 @@ def test_a_recording_that_kills_its_worker_is_named(files, run, monkeypatch):
     assert (report.health.status, report.health.reasons[0].code) == ("unreadable", "worker_died")
 
 
-@pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.nightly)])
 def test_a_worker_that_is_killed_midway_changes_nothing(files, run, monkeypatch, tmp_path):
     monkeypatch.setattr(batches, "analyse_batch", killed_once)
     tasks = [Task(str(file), str(tmp_path / "killed"), cache=False) for file in files]

@@ -108,7 +108,6 @@ def test_results_and_errors_are_torchs_own(session: Session) -> None:
         HOST.item()
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_compiled_code_stays_whole(session: Session) -> None:
     import torch._dynamo

@@ -107,7 +107,6 @@ def test_a_new_process_under_an_old_id_is_another(children: Children, workers: W
     assert values(workers)["worker_cores"] == 0.5
 
 
-@pytest.mark.slow
 def test_a_real_loaders_workers_are_seen_at_work() -> None:
     torch = pytest.importorskip("torch")
     from monitor.samplers.busy import Busy
