@@ -8,22 +8,22 @@ import ast
 import os
 import re
 from dataclasses import dataclass
-from typing import Any
+from io import BytesIO
+from typing import Any, BinaryIO, TypeGuard
 
 import msgspec
 
 from tb_bottleneck.base.errors import BottleneckError
+from tb_bottleneck.base.limited_process import run_limited
 from tb_bottleneck.base.persistence import open_regular
 from tb_bottleneck.base.untrusted_text import one_line
-from tb_bottleneck.sources.snapshot.memo import Memo, PickleLimits
-from tb_bottleneck.sources.snapshot.plain_pickle import PlainUnpickler
+from tb_bottleneck.sources.plain_pickle import plain_value
 
 MAX_BYTES = 256 << 20
 MAX_DUMPS = 4_096
 MAX_NAME = 200
 MAX_DIMENSIONS = 64  # of a tensor in torch
 _FILE = re.compile(r"^[\w.-]*rank_?(\d{1,6})(\.json|\.pkl|\.pickle)?$", re.ASCII)
-_LIMITS = PickleLimits(objects=30_000_000)
 _OF_TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -68,20 +68,28 @@ def is_dump_name(name: str) -> bool:
 
 
 def dumps_in(folder: str) -> list[Dump]:
-    """Returns the newest dump of each rank in `folder`, sorted by rank. Other and damaged files are ignored."""
-    newest: dict[int, Dump] = {}
+    """Returns the newest dump of each rank in `folder`, sorted by rank. Other and damaged files are ignored. The files
+    are read in a process of its own, with limits on memory and time."""
     try:
         names = sorted(name for name in os.listdir(folder) if is_dump_name(name))[:MAX_DUMPS]
-    except OSError:
+        paths = b"\0".join(os.fsencode(os.path.join(folder, name)) for name in names)
+        dumps = msgspec.msgpack.decode(run_limited(f"{__name__}:encoded_dumps", [paths]), type=list[Dump])
+    except (OSError, BottleneckError):
         return []
-    for name in names:
-        dump = read_dump(os.path.join(folder, name))
-        if dump is not None and dump.modified_ns >= (newest[dump.rank].modified_ns if dump.rank in newest else 0):
+    newest: dict[int, Dump] = {}
+    for dump in dumps:
+        if dump.rank not in newest or dump.modified_ns >= newest[dump.rank].modified_ns:
             newest[dump.rank] = dump
     return [newest[rank] for rank in sorted(newest)]
 
 
-def read_dump(path: str) -> Dump | None:
+def encoded_dumps(file: BinaryIO) -> bytes:
+    """Returns the readable dumps of the paths in `file`, which null bytes separate, as MessagePack."""
+    dumps = map(_read_dump, map(os.fsdecode, filter(None, file.read().split(b"\0"))))
+    return msgspec.msgpack.encode([dump for dump in dumps if dump is not None])
+
+
+def _read_dump(path: str) -> Dump | None:
     """Returns the dump in the file at `path`, whose name must end with the rank; None if it is not a readable dump."""
     named = _FILE.match(os.path.basename(path))
     try:
@@ -90,31 +98,10 @@ def read_dump(path: str) -> Dump | None:
             data = file.read(MAX_BYTES + 1)
         if named is None or len(data) > MAX_BYTES:
             return None
-        return _dump(_plain(data), int(named[1]), status.st_mtime_ns)
-    except (OSError, ValueError, RecursionError, BottleneckError):
+        value = msgspec.json.decode(data) if data[:1] == b"{" else plain_value(BytesIO(data))
+        return _dump(value, int(named[1]), status.st_mtime_ns)
+    except (OSError, ValueError, OverflowError, RecursionError, MemoryError, BottleneckError):
         return None
-
-
-def _plain(data: bytes) -> Any:
-    if data[:1] == b"{":
-        return msgspec.json.decode(data)
-    return PlainUnpickler(iter([data]), _Everything(), _Everything(), _LIMITS).load()
-
-
-class _Everything:
-    """A Consumer and FastRecords (plain_pickle.py) that leave all records to the unpickler. The method `load` of the
-    unpickler then returns the whole value of the pickle."""
-
-    path = "\0"  # no key in a dump is equal to this text
-
-    def take(self, path: str, group: int, items: list[Any]) -> list[Any]:
-        return items
-
-    def learn(self, record: dict[Any, Any], memo: Memo) -> None:
-        """Does nothing."""
-
-    def read(self, source: Any, memo: Memo, group: int) -> bool:
-        return False
 
 
 def _dump(value: Any, rank: int, modified_ns: int) -> Dump | None:
@@ -154,13 +141,17 @@ def _number(value: object) -> int | None:
     """Returns a sequence number, which some writers put into a string; None if `value` is not a number."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
         return int(value)
-    return value if isinstance(value, int) else None
+    return value if _is_whole(value) else None
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and abs(value) < 1 << 62
 
 
 def _shapes(value: object) -> Shapes:
     shapes = value if isinstance(value, list | tuple) else ()
     known = [shape[:MAX_DIMENSIONS] for shape in shapes if isinstance(shape, list | tuple)]
-    return tuple(tuple(size for size in shape if isinstance(size, int)) for shape in known)
+    return tuple(tuple(filter(_is_whole, shape)) for shape in known)
 
 
 def _place(frames: object) -> str:
@@ -180,6 +171,6 @@ def _ranks(value: object) -> tuple[int, ...]:
             value = ast.literal_eval(value) if len(value) < 1 << 20 else ()
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return ()
-    if not isinstance(value, list | tuple) or not all(isinstance(rank, int) for rank in value):
+    if not isinstance(value, list | tuple) or not all(map(_is_whole, value)):
         return ()
     return tuple(value)

@@ -10,6 +10,7 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,7 +29,7 @@ from tb_bottleneck.memory.forecast.forecasts import Forecast, Forecaster  # noqa
 from tb_bottleneck.memory.snapshot.snapshot_forecasts import forecasts_of_snapshot  # noqa: E402
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory  # noqa: E402
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory  # noqa: E402
-from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_of  # noqa: E402
+from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_in  # noqa: E402
 from tb_bottleneck.trace.trace import load  # noqa: E402
 
 Rows = dict[str, dict[str, Any]]
@@ -135,7 +136,7 @@ def kinds(folder: Path) -> Iterator[str]:
     for name, row in read(folder, "memory").items():
         truth = Count(**{it: row["truth"][it] for it in ("parameters", "gradients", "optimizer", "activations")})
         with gzip.open(folder / "memory" / f"{name}.pickle.gz") as file:
-            memories = [snapshot_memory(snapshot_of(iter([file.read()])))]
+            memories = [snapshot_memory(snapshot_in(BytesIO(file.read())))]
         if (folder / "memory" / name).is_dir():
             memory = trace_memory(load(trace_in(folder / "memory" / name)))
             assert isinstance(memory, TraceMemory)
@@ -195,7 +196,7 @@ def forecasts(folder: Path, name: str) -> Iterator[tuple[str, Forecast | None, s
         yield "checkpointing", found.checkpointing(), "trace", peak
         yield "bf16", found.precision(), "trace", peak
     with gzip.open(folder / f"{name}.pickle.gz") as file:
-        snapshot = snapshot_memory(snapshot_of(iter([file.read()])))
+        snapshot = snapshot_memory(snapshot_in(BytesIO(file.read())))
     titles = {
         "double_batch": "batch x2",
         "half_batch": "batch /2",

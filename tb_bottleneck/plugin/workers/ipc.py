@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import IO
 
+from tb_bottleneck.base.limited_process import (
+    MEMORY_BYTES,
+    SECONDS_PER_FILE,
+    memory_limit,
+    positive_setting,
+    seconds_limit,
+)
 from tb_bottleneck.schema.bottleneck_pb2 import Health, HealthReason, Report
 from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.sources.logdir import RecordingFile
@@ -51,10 +58,6 @@ def as_report(recording: RecordingFile, failure: WorkerFailure) -> Report:
     )
 
 
-GIB = 1 << 30
-MAX_LIMIT = 1e6  # GiB or seconds: practically unlimited, and still a valid limit for the system
-
-
 def _spare_cores() -> int:
     """Returns the number of cores that this process may use, minus one for the server and a training on the same
     machine; at least 1."""
@@ -69,8 +72,8 @@ class WorkerLimits:
     `from_environment`."""
 
     processes: int = 1  # at a time
-    memory_bytes: int = 4 * GIB  # address space of one process; a trace of 284 MB needs at most about 1.4 GB
-    seconds_per_file: float = 900.0  # a trace of 284 MB takes a few seconds; a file system may hang indefinitely
+    memory_bytes: int = MEMORY_BYTES  # address space of one process; a trace of 284 MB needs at most about 1.4 GB
+    seconds_per_file: float = SECONDS_PER_FILE  # a file system may hang indefinitely
     idle_seconds: float = 60.0  # a process without work ends after this long
     abandoned_seconds: float = 120.0  # without a request for this long, nothing is analysed; the tab asks every 30 s
     retry_seconds: float = 5.0  # a file that was still being written is read again after this long
@@ -85,25 +88,10 @@ class WorkerLimits:
         Raises:
             ValueError: a variable is not a positive number; the message names it."""
         return cls(
-            processes=int(_positive(environment, "TB_BOTTLENECK_PROCESSES", min(2, _spare_cores()))) or 1,
-            memory_bytes=int(
-                min(_positive(environment, "TB_BOTTLENECK_MEMORY_GIB", cls.memory_bytes / GIB), MAX_LIMIT) * GIB
-            ),
-            seconds_per_file=min(
-                _positive(environment, "TB_BOTTLENECK_SECONDS_PER_FILE", cls.seconds_per_file), MAX_LIMIT
-            ),
+            processes=int(positive_setting(environment, "TB_BOTTLENECK_PROCESSES", min(2, _spare_cores()))) or 1,
+            memory_bytes=memory_limit(environment),
+            seconds_per_file=seconds_limit(environment),
         )
-
-
-def _positive(environment: Mapping[str, str], name: str, default: float) -> float:
-    text = environment.get(name, "")
-    try:
-        value = float(text) if text else default
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise ValueError(f"the environment variable {name} is {text!r}; set it to a positive number, or unset it")
-    return value
 
 
 _HEAD = struct.Struct(">cI")

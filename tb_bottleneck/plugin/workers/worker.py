@@ -20,6 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from tb_bottleneck.base.errors import BottleneckError
+from tb_bottleneck.base.limited_process import limit_resources
 from tb_bottleneck.plugin.workers.ipc import FrameKind, pack_share, read_frame, write_frame
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, decode
 from tb_bottleneck.report.cache.report_store import Store
@@ -65,7 +66,9 @@ def _start(memory_bytes: int, parent: int) -> tuple[BinaryIO, BinaryIO]:
     pipes = _take_pipes()
     LOCAL.opens_links = False  # the server has resolved the paths
     threading.Thread(target=_exit_with_parent, args=(parent,), name="parent-watch", daemon=True).start()
-    _limit_resources(memory_bytes)
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(NICENESS)
+    limit_resources(memory_bytes)
     return pipes
 
 
@@ -151,19 +154,6 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
         os.dup2(empty.fileno(), 0)
     os.dup2(2, 1)
     return requests, replies
-
-
-def _limit_resources(memory_bytes: int) -> None:
-    """Limits this process's address space and lowers its priority, as far as the system supports it."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(NICENESS)
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource
-
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        allowed = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _exit_with_parent(parent: int) -> None:

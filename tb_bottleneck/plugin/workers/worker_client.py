@@ -13,7 +13,7 @@ from typing import IO, Literal
 
 from google.protobuf.message import DecodeError
 
-from tb_bottleneck import version
+from tb_bottleneck.base.limited_process import ONE_THREAD, module_path
 from tb_bottleneck.plugin.workers.ipc import (
     FrameKind,
     Refusal,
@@ -33,12 +33,6 @@ _START = (
     "import sys; sys.path[:] = sys.argv[5].split('\\n'); from tb_bottleneck.plugin.workers import worker; "
     "getattr(worker, sys.argv[1])(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))"
 )
-"""The program that the interpreter runs. It sets the path before it imports anything: `-m` would put the working
-directory first, where a user's own `queue.py` would shadow the standard library's."""
-
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Environment variables for one thread per process. The thread pools of BLAS would reserve address space for each core,
-which uses up the memory limit, and would occupy cores that the training needs."""
 
 Task = Literal["analyse_recordings", "answer_questions"]
 """The function of worker.py that a worker process runs."""
@@ -127,7 +121,7 @@ class WorkerProcess:
                 command(self._task, self._function, self._limits.memory_bytes),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={**os.environ, **_ONE_THREAD},
+                env={**os.environ, **ONE_THREAD},
                 start_new_session=True,  # Ctrl-C is for the server; a worker ends after the server
             )
             return self._process
@@ -150,10 +144,7 @@ class WorkerProcess:
 def command(task: Task, function: str, memory_bytes: int) -> list[str]:
     """Returns the command line of a worker process with this interpreter and this process's module search path. `task`
     is the function of worker.py to run; `function` and `memory_bytes` are its arguments."""
-    home = os.path.dirname(os.path.dirname(os.path.abspath(version.__file__)))
-    path = [entry for entry in sys.path if entry]
-    search = path if home in path else [*path, home]
-    return [sys.executable, "-c", _START, task, function, str(memory_bytes), str(os.getpid()), "\n".join(search)]
+    return [sys.executable, "-c", _START, task, function, str(memory_bytes), str(os.getpid()), module_path()]
 
 
 def _exchange(

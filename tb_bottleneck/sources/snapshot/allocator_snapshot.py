@@ -1,19 +1,18 @@
 """Reads an allocator snapshot: `torch.cuda.memory._dump_snapshot()` pickles and JSON, plain or gzipped."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedReader
 from itertools import chain
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_bottleneck.base.errors import TooLarge, Unreadable
+from tb_bottleneck.base.errors import Unreadable
+from tb_bottleneck.base.limited_process import run_limited
 from tb_bottleneck.sources.blocks import Blocks, Bounds
-from tb_bottleneck.sources.snapshot.fast_entries import FastEntries
-from tb_bottleneck.sources.snapshot.memo import PICKLE_LIMITS, PickleLimits
-from tb_bottleneck.sources.snapshot.plain_pickle import PlainUnpickler
+from tb_bottleneck.sources.plain_pickle import plain_value
 from tb_bottleneck.sources.snapshot.snapshot_columns import Annotation, Frame, SnapshotColumns
 
 Ints = NDArray[np.int64]
@@ -21,10 +20,9 @@ Ints = NDArray[np.int64]
 # Enough for a dump of all events of a long training. A larger dump takes longer to read, and nothing more is learnt
 # from it.
 SNAPSHOT_BOUNDS = Bounds(block=1 << 20, inflated=8 << 30)
-# The JSON decoder needs the whole text and all its values in memory, about ten times the size of the text.
-MAX_JSON_BYTES = 64 << 20
 _PICKLE_START = b"\x80"
-_MAX_LISTS = 64
+_HEAD = 64
+_MAX_SETTINGS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,40 +45,68 @@ class AllocatorSnapshot:
         return [self.frames[row] for row in self.stacks[stack]]
 
 
-def read_snapshot(
-    path: str, bounds: Bounds = SNAPSHOT_BOUNDS, limits: PickleLimits = PICKLE_LIMITS
-) -> AllocatorSnapshot:
-    """Returns the snapshot at `path`.
+def read_snapshot(path: str, bounds: Bounds = SNAPSHOT_BOUNDS) -> AllocatorSnapshot:
+    """Returns the snapshot at `path`. The file is read in a process of its own, with limits on memory and time.
 
     Raises:
         NotFound: the file does not exist.
         Inaccessible: the operating system or the store refuses to read the file.
-        Unreadable: the file is not a snapshot, is damaged, or has opcodes that can execute code.
+        Unreadable: the file is not a snapshot, is damaged, or can execute code.
         TooLarge: the file exceeds a limit.
     """
-    blocks = Blocks(path, bounds)
-    return snapshot_of(iter(blocks), limits)
-
-
-def snapshot_of(blocks: Iterator[bytes], limits: PickleLimits = PICKLE_LIMITS) -> AllocatorSnapshot:
-    """Returns the snapshot in `blocks`, the plain bytes of a file. Raises Unreadable or TooLarge."""
+    blocks = iter(Blocks(path, bounds))
     first = next(blocks, b"")
-    columns = SnapshotColumns()
-    whole = chain([first], blocks)
-    if first[:64].lstrip()[:1] in (b"{", b"["):
-        rest = _read_json(whole, columns)
-    elif first.startswith(_PICKLE_START):
-        rest = PlainUnpickler(whole, columns, FastEntries(columns), limits).load()
-    else:
+    if not _is_json(first) and not first.startswith(_PICKLE_START):
         raise Unreadable("The file is no allocator snapshot: it is neither a pickle nor JSON.")
-    known = isinstance(rest, dict) and ("segments" in rest or "device_traces" in rest)
-    if not columns.seen and not known:
+    encoded = msgspec.msgpack.decode(run_limited(f"{__name__}:encoded_snapshot", chain([first], blocks)), type=_Encoded)
+    entries, segments, of_blocks = (
+        {name: np.frombuffer(column, np.int64) for name, column in columns.items()}
+        for columns in (encoded.entries, encoded.segments, encoded.blocks)
+    )
+    lists = encoded.frames, encoded.stacks, encoded.annotations
+    return AllocatorSnapshot(entries, segments, of_blocks, *lists, encoded.settings)
+
+
+class _Encoded(msgspec.Struct):
+    """An AllocatorSnapshot with arrays as bytes."""
+
+    entries: dict[str, bytes]
+    segments: dict[str, bytes]
+    blocks: dict[str, bytes]
+    frames: tuple[Frame, ...]
+    stacks: tuple[tuple[int, ...], ...]
+    annotations: tuple[Annotation, ...]
+    settings: dict[str, Any]
+
+
+def encoded_snapshot(file: BinaryIO) -> bytes:
+    """Returns the snapshot in `file` as MessagePack. Raises as snapshot_in does."""
+    return msgspec.msgpack.encode(snapshot_in(file), enc_hook=lambda column: column.data)
+
+
+def snapshot_in(file: BinaryIO) -> AllocatorSnapshot:
+    """Returns the snapshot in `file`, which has the plain bytes of a snapshot.
+
+    Raises:
+        Unreadable: the file is not a snapshot, is damaged, or can execute code.
+        TooLarge: the file exceeds a limit.
+        MemoryError: the snapshot does not fit into memory.
+    """
+    buffered = BufferedReader(file)  # type: ignore[type-var]
+    value = _json(buffered.read()) if _is_json(buffered.peek(_HEAD)) else plain_value(buffered)
+    if isinstance(value, list) and any(isinstance(item, dict) and "total_size" in item for item in value):
+        value = {"segments": value}
+    if not isinstance(value, dict) or not {"segments", "device_traces"} & value.keys():
         raise Unreadable("The file is no allocator snapshot: it has neither segments nor device traces.")
-    settings = rest.get("allocator_settings") if isinstance(rest, dict) else None
+    columns = SnapshotColumns()
+    columns.add_annotations(value.get("external_annotations"))
+    columns.add_segments(value.get("segments"))
+    columns.add_entries(value.get("device_traces"))
+    settings = value.get("allocator_settings")
     return AllocatorSnapshot(
-        entries=columns.entries.build(),
-        segments=columns.segments.build(),
-        blocks=columns.blocks.build(),
+        entries=columns.entries.columns(),
+        segments=columns.segments.columns(),
+        blocks=columns.blocks.columns(),
         frames=tuple(columns.frames),
         stacks=tuple(columns.stacks),
         annotations=tuple(columns.annotations),
@@ -88,37 +114,20 @@ def snapshot_of(blocks: Iterator[bytes], limits: PickleLimits = PICKLE_LIMITS) -
     )
 
 
+def _is_json(head: bytes) -> bool:
+    return head[:_HEAD].lstrip()[:1] in (b"{", b"[")
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Unreadable(f"The snapshot cannot be read as JSON: {error}.") from None
+
+
 def _plain(settings: Any) -> dict[str, Any]:
     """Returns those of the allocator's settings whose values are texts, numbers or booleans."""
     if not isinstance(settings, dict):
         return {}
-    pairs = list(settings.items())[:_MAX_LISTS]
+    pairs = list(settings.items())[:_MAX_SETTINGS]
     return {key[:64]: value for key, value in pairs if isinstance(key, str) and isinstance(value, str | int | float)}
-
-
-def _read_json(blocks: Iterator[bytes], columns: SnapshotColumns) -> Any:
-    """Adds the records of a JSON snapshot to `columns`. Returns the outermost value of the snapshot if it is a dict,
-    else None. Raises Unreadable or TooLarge."""
-    parts, size = [], 0
-    for block in blocks:
-        size += len(block)
-        if size > MAX_JSON_BYTES:
-            raise TooLarge(
-                f"A snapshot as JSON may have {MAX_JSON_BYTES >> 20} MiB. Keep the pickle, which is smaller."
-            )
-        parts.append(block)
-    try:
-        value = msgspec.json.decode(b"".join(parts))
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Unreadable(f"The snapshot cannot be read as JSON: {error}.") from None
-    if isinstance(value, list):
-        columns.take("", 0, value)
-    if not isinstance(value, dict):
-        return None
-    for key in ("segments", "external_annotations"):
-        items = value.get(key)
-        columns.take(key, 0, items if isinstance(items, list) else [])
-    traces = value.get("device_traces")
-    for device, entries in enumerate(traces[:_MAX_LISTS] if isinstance(traces, list) else ()):
-        columns.take("device_traces", device, entries if isinstance(entries, list) else [])
-    return value

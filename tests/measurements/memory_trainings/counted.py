@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import dataclass, fields
+from io import BytesIO
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.recorded_memory import RecordedMemory
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
-from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_of
+from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_in
 
 KINDS = (Category.PARAMETERS, Category.GRADIENTS, Category.OPTIMIZER, Category.ACTIVATIONS)
 
@@ -66,7 +67,7 @@ def counted_by_readers(training: Training) -> tuple[Count, Count, int]:
     assert isinstance(memory, TraceMemory)
     earlier = [*training.model.parameters(), *states_of(training)]
     raw = snapshot_of_trace(trace, [it.numel() * it.element_size() for it in earlier])
-    snapshot = snapshot_memory(snapshot_of(iter([pickle.dumps(raw)])))
+    snapshot = snapshot_memory(snapshot_in(BytesIO(pickle.dumps(raw))))
     return most_of_kinds(memory), most_of_kinds(snapshot), memory.account.peak
 
 

@@ -7,12 +7,13 @@ import os
 import pickle
 from collections import Counter
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
 from helpers.planted_allocations import PlantedAllocations, Program
 
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
-from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_of
+from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_in
 
 SEEDS = range(int(os.environ.get("TB_BOTTLENECK_SEEDS", "1")))
 LATER = {"steps": 4, "recorded_from": (2, "forward")}
@@ -57,7 +58,7 @@ def told(program: Program, seed: int) -> tuple[Counter[str], Counter[str]]:
     planted = PlantedAllocations(program, seed)
     if not program.trains:
         planted.at_start = [(it, "before_recording") for it, _ in planted.at_start]
-    memory = snapshot_memory(snapshot_of(iter([pickle.dumps(planted.snapshot())])))
+    memory = snapshot_memory(snapshot_in(BytesIO(pickle.dumps(planted.snapshot()))))
     return Counter({category.value: size for category, size in memory.account.rows}), planted.truth()
 
 

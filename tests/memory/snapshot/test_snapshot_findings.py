@@ -3,6 +3,7 @@
 import os
 import pickle
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,11 @@ from tb_bottleneck.memory.snapshot.module_calls import _split
 from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_forecasts import forecasts_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
-from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot, snapshot_of
+from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot, snapshot_in
 
 
 def found(raw: dict) -> dict[str, MemoryFinding]:
-    memory = snapshot_memory(snapshot_of(iter([pickle.dumps(raw)])))
+    memory = snapshot_memory(snapshot_in(BytesIO(pickle.dumps(raw))))
     return {finding.cause: finding for finding in findings_of_snapshot(memory)}
 
 
@@ -71,7 +72,7 @@ def test_a_finding_comes_with_the_peak_of_the_fixed_program(cause, seed):
     change, program, fixed = FIXES[cause]
     planted = PlantedAllocations(program, seed).snapshot()
     assert cause in found(planted)
-    memory = snapshot_memory(snapshot_of(iter([pickle.dumps(planted)])))
+    memory = snapshot_memory(snapshot_in(BytesIO(pickle.dumps(planted))))
     (forecast,) = (it for it in forecasts_of_snapshot(memory) if it.change == change)
     peak = PlantedAllocations(replace(program, **fixed), seed).truth().total()
     assert forecast.low <= peak <= forecast.high
@@ -82,7 +83,7 @@ def test_a_finding_comes_with_the_peak_of_the_fixed_program(cause, seed):
 @pytest.mark.parametrize("change", ["double_batch", "half_batch"])
 def test_the_peak_with_another_batch_is_predicted(change, seed):
     program = Program(width=256, batch=2, **LATER)
-    memory = snapshot_memory(snapshot_of(iter([pickle.dumps(PlantedAllocations(program, seed).snapshot())])))
+    memory = snapshot_memory(snapshot_in(BytesIO(pickle.dumps(PlantedAllocations(program, seed).snapshot()))))
     (forecast,) = (it for it in forecasts_of_snapshot(memory) if it.change == change)
     other = replace(program, batch=4 if change == "double_batch" else 1)
     peak = PlantedAllocations(other, seed).truth().total()
@@ -91,7 +92,7 @@ def test_the_peak_with_another_batch_is_predicted(change, seed):
 
 
 def forecasts(program: Program, seed: int = 0) -> dict[str, Forecast]:
-    memory = snapshot_memory(snapshot_of(iter([pickle.dumps(PlantedAllocations(program, seed).snapshot())])))
+    memory = snapshot_memory(snapshot_in(BytesIO(pickle.dumps(PlantedAllocations(program, seed).snapshot()))))
     return {forecast.change: forecast for forecast in forecasts_of_snapshot(memory)}
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 from collections import Counter
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -11,11 +12,11 @@ from helpers.snapshots import BASE, block, frame, random_snapshot, segment
 from tb_bottleneck.memory.memory_course import course_of
 from tb_bottleneck.memory.snapshot.snapshot_memory import SnapshotMemory, snapshot_memory
 from tb_bottleneck.memory.snapshot.snapshot_places import short_paths
-from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_of
+from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_in
 
 
 def memory_of(raw: dict) -> SnapshotMemory:
-    return snapshot_memory(snapshot_of(iter([pickle.dumps(raw)])))
+    return snapshot_memory(snapshot_in(BytesIO(pickle.dumps(raw))))
 
 
 def told(memory: SnapshotMemory) -> dict[str, int]:

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from tb_bottleneck.base.limited_process import GIB
 from tb_bottleneck.plugin.workers.ipc import (
-    GIB,
     FrameKind,
     WorkerLimits,
     pack_share,
