@@ -183,7 +183,7 @@ def _whole(value: Any) -> int:
 
 def _whole_numbers(values: list[Any]) -> list[int]:
     """Returns `_whole` of each value. Snapshots have millions of valid values, which need no call each."""
-    if set(map(type, values)) == {int} and -_LARGEST < min(values) and max(values) < _LARGEST:
+    if set(map(type, values)) == {int} and min(values) > -_LARGEST and max(values) < _LARGEST:
         return values
     return list(map(_whole, values))
 

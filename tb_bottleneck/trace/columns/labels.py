@@ -14,8 +14,8 @@ import numpy as np
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.sources.trace_event import Event, decode_event
 from tb_bottleneck.trace.columns.number_columns import narrow
-from tb_bottleneck.trace.demangle import demangled
 from tb_bottleneck.trace.kinds import Kind, kind_of_row
+from tb_bottleneck.trace.mangled_names import identifiers
 from tb_bottleneck.trace.table import Bools, Ints
 
 # Longer names are cut, because names are displayed and a trace may contain a name of several megabytes.
@@ -56,7 +56,7 @@ class Labels(dict[tuple[Any, ...], int]):
         category, name, process, thread = key
         kind = kind_of_row(category or "", name)
         label = len(self._name_of) << _KIND_BITS | kind
-        self._name_of.append(self._names[demangled(clean(name))[:MAX_NAME]])
+        self._name_of.append(self._names[identifiers(clean(name))[:MAX_NAME]])
         if name == MESSAGE_OPERATOR or kind == Kind.KERNEL:
             self._messages.append(label)
         self._thread_of.append(self._threads[id_text(process), id_text(thread)])
