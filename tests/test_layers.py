@@ -161,7 +161,7 @@ THIRD_PARTY = {
     "transformers": {"monitor"},
     "werkzeug": {"plugin"},
     "tensorboard": {"plugin", "sources"},
-    "msgspec": {"sources", "base", "live"},
+    "msgspec": {"sources", "base", "knowledge", "live"},
     "zlib_ng": {"sources"},
     "zstandard": {"sources"},
     "lz4": {"sources"},

@@ -5,14 +5,13 @@ There is one file per regime, one for the health of recordings, and one for tele
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from string import Template
 from typing import Any
 
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.knowledge.catalogue import Unsourced, load
+from tb_bottleneck.knowledge.catalogue import Source, load, typed
 from tb_bottleneck.knowledge.memory_texts import memory_titles
 
 
@@ -24,8 +23,8 @@ class EvidenceLine(Record, frozen=True):
 
     measure: str
     label: str
-    compared_with: str
-    optional: bool
+    compared_with: str = ""
+    optional: bool = False
     compared_with_context: str = ""
 
 
@@ -37,18 +36,19 @@ class CauseAdvice(Record, frozen=True):
     summary: str
     code: Template  # may use the figures of the evidence, as $measure
     confirm: str
-    evidence: tuple[EvidenceLine, ...]
-    headline: Template | None  # replaces the headline of the regime; may use the evidence, as $measure
+    source: Source
+    evidence: tuple[EvidenceLine, ...] = ()
+    headline: Template | None = None  # replaces the headline of the regime; may use the evidence, as $measure
     action: str = ""  # the change in a few words; empty for the title of the scenario, or if there is no change
 
 
-class RegimeAdvice(Record, frozen=True):
+class RegimeAdvice(Record, frozen=True, rename={"causes": "cause"}):
     """The texts of a regime. All texts except `meaning` are templates, in which values such as $share are filled in."""
 
     meaning: str
     headline: Template
     because: Mapping[str, Template]
-    causes: Mapping[str, CauseAdvice]
+    causes: Mapping[str, CauseAdvice] = {}
 
 
 class HealthAdvice(Record, frozen=True):
@@ -59,8 +59,9 @@ class HealthAdvice(Record, frozen=True):
 
     detail: Template
     fix: str
-    fix_if: Mapping[str, str]
-    none_if: Mapping[str, str]
+    source: Source
+    fix_if: Mapping[str, str] = {}
+    none_if: Mapping[str, str] = {}
     cuda: tuple[str, ...] = ()
 
     @property
@@ -72,54 +73,13 @@ class HealthAdvice(Record, frozen=True):
 @cache
 def regime_advice(regime: str) -> RegimeAdvice:
     """Returns the texts of `regime` and its causes. Raises Unsourced if a cause has no source."""
-    raw = load(f"advice/{regime}.toml")
-    return RegimeAdvice(
-        meaning=raw["meaning"],
-        headline=Template(raw["headline"]),
-        because={status: Template(text) for status, text in raw["because"].items()},
-        causes={name: _cause(regime, name, entry) for name, entry in raw.get("cause", {}).items()},
-    )
+    return typed(f"advice/{regime}.toml", RegimeAdvice)
 
 
 @cache
 def health_advice(code: str) -> HealthAdvice:
     """Returns the texts of the defect `code`. Raises Unsourced if the defect has no source."""
-    entry = load("advice/health.toml")[code]
-    _refuse_unsourced("health", code, entry)
-    return HealthAdvice(
-        Template(entry["detail"]),
-        entry["fix"],
-        entry.get("fix_if", {}),
-        entry.get("none_if", {}),
-        tuple(entry.get("cuda", ())),
-    )
-
-
-def _cause(regime: str, name: str, raw: Mapping[str, Any]) -> CauseAdvice:
-    _refuse_unsourced(regime, name, raw)
-    return CauseAdvice(
-        title=raw["title"],
-        summary=raw["summary"],
-        code=Template(raw["code"].strip()),
-        confirm=raw["confirm"],
-        evidence=tuple(
-            EvidenceLine(
-                e["measure"],
-                e["label"],
-                e.get("compared_with", ""),
-                e.get("optional", False),
-                e.get("compared_with_context", ""),
-            )
-            for e in raw.get("evidence", ())
-        ),
-        headline=Template(raw["headline"]) if "headline" in raw else None,
-        action=raw.get("action", ""),
-    )
-
-
-def _refuse_unsourced(file: str, name: str, raw: Mapping[str, Any]) -> None:
-    if not str(raw.get("source", "")).strip():
-        raise Unsourced(f"advice/{file}.toml: {name} has no source")
+    return typed("advice/health.toml", dict[str, HealthAdvice])[code]
 
 
 @cache
@@ -161,8 +121,9 @@ def trial_of(cause: str, code: str) -> str:
 _FILE = "advice/telemetry.toml"
 
 
-@dataclass(frozen=True)
-class TelemetryAdvice:
+class TelemetryAdvice(
+    Record, frozen=True, rename={"causes": "cause", "lines": "evidence", "unknown_titles": "unknown_title"}
+):
     """The texts of telemetry reports: templates by regime, status or cause, and lines of evidence by measure."""
 
     headline: Mapping[str, Template]
@@ -190,17 +151,16 @@ def telemetry_advice() -> TelemetryAdvice:
     If telemetry shows the same as a trace, the texts are those of the regime. Otherwise, telemetry has its own texts.
     """
     raw = load(_FILE)
-    return TelemetryAdvice(
-        headline={regime: Template(text) for regime, text in raw["headline"].items()},
-        because={status: Template(text) for status, text in raw["because"].items()},
-        causes={name: _telemetry_text_cause(name, entry) for name, entry in raw["cause"].items()},
-        phase={name: Template(text) for name, text in raw["phase"].items()},
-        unknown_titles=raw["unknown_title"],
-        unknown={name: Template(text) for name, text in raw["unknown"].items()},
-        cross_check={name: Template(text) for name, text in raw["cross_check"].items()},
-        trust={name: Template(text) for name, text in raw["trust"].items()},
-        lines={name: _line(name, entry) for name, entry in raw["evidence"].items()},
-    )
+    lines = {name: {"measure": name, **line} for name, line in raw["evidence"].items()}
+    causes = {name: {**_texts_of_regime(name, cause), **cause} for name, cause in raw["cause"].items()}
+    return typed(_FILE, TelemetryAdvice, {**raw, "evidence": lines, "cause": causes})
+
+
+def _texts_of_regime(name: str, cause: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the texts that the cause `name` of telemetry takes from the same cause of its regime. The evidence is not
+    among them, because the rule of telemetry names its measures."""
+    of_trace = load(f"advice/{cause['regime']}.toml")["cause"][name] if "regime" in cause else {}
+    return {key: of_trace[key] for key in ("title", "summary", "code", "action") if key in of_trace}
 
 
 @cache
@@ -209,22 +169,3 @@ def cause_titles() -> Mapping[str, str]:
     advice = [telemetry_advice().causes, *(regime_advice(regime.value).causes for regime in Regime)]
     titles = {name: cause.title for causes in advice for name, cause in causes.items()}
     return memory_titles() | titles
-
-
-def _line(name: str, raw: Mapping[str, Any]) -> EvidenceLine:
-    return EvidenceLine(name, raw["label"], raw.get("compared_with", ""), optional=bool(raw.get("optional", False)))
-
-
-def _telemetry_text_cause(name: str, raw: Mapping[str, Any]) -> CauseAdvice:
-    if not str(raw.get("source", "")).strip():
-        raise Unsourced(f"{_FILE}: {name} has no source")
-    shared = regime_advice(raw["regime"]).causes[name] if "regime" in raw else None
-    return CauseAdvice(
-        title=raw["title"] if shared is None else raw.get("title", shared.title),
-        summary=raw["summary"] if shared is None else raw.get("summary", shared.summary),
-        code=Template(raw["code"].strip()) if "code" in raw or shared is None else shared.code,
-        confirm=raw["confirm"],
-        evidence=(),  # the rule names its measures, in its order
-        headline=Template(raw["headline"]) if "headline" in raw else None,
-        action=raw.get("action", shared.action if shared is not None else ""),
-    )

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,7 +22,7 @@ _FOLDER = Path(__file__).parent
 
 
 class Unsourced(ValueError):
-    """Raised if an entry of the knowledge base has no source."""
+    """Raised if an entry of the knowledge base has no source, or lacks another field."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,24 @@ def load(name: str) -> Mapping[str, Any]:
     data = tomllib.loads((_FOLDER / name).read_text(encoding="utf-8"))
     refuse_unsourced(name, data)
     return data
+
+
+T = TypeVar("T")
+Source = Annotated[str, msgspec.Meta(pattern=r"\S")]
+
+
+def typed(file: str, kind: type[T], data: Any = None) -> T:
+    """Returns the content of the TOML file `file`, or `data` from it, as `kind`. Keys without a field are ignored.
+
+    Raises:
+        Unsourced: a text lacks its source or another field; the message names the key.
+    """
+    try:
+        return msgspec.convert(
+            load(file) if data is None else data, kind, dec_hook=lambda kind, text: kind(text.strip())
+        )
+    except msgspec.ValidationError as error:
+        raise Unsourced(f"{file}: {error}") from None
 
 
 def all_texts() -> list[Mapping[str, Any]]:

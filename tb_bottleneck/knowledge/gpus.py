@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
-from tb_bottleneck.knowledge.catalogue import Precision, load
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.knowledge.catalogue import Precision, Source, load, typed
 
 SIMULATED_SUFFIX = " (simulated)"
 """Suffix of the device's name in recordings that a simulator wrote."""
@@ -65,8 +66,14 @@ TERA = 1e12
 GIGA = 1e9
 
 
-@dataclass(frozen=True)
-class Gpu:
+class Slot(Record, frozen=True):
+    """The generation and the number of lanes of a PCIe link; None if not known."""
+
+    generation: int | None = None
+    lanes: int | None = None
+
+
+class Gpu(Record, frozen=True):
     """One kind of GPU. Peaks are dense rates in TFLOP/s by unit; units that the device does not have are absent.
 
     `bandwidth` is the bandwidth of device memory, `nvlink` the bandwidth in one direction, both in GB/s. `tdp` is in
@@ -77,14 +84,13 @@ class Gpu:
     name: str
     tflops: Mapping[str, float]
     bandwidth: float
-    pcie_generation: int | None
-    pcie_lanes: int | None
-    nvlink: float | None
     tdp: float
-    achievable: float | None
-    uncertain: bool
-    source: str
+    source: Source
     checked: str
+    pcie: Slot = Slot()
+    nvlink: float | None = None
+    achievable: float | None = None
+    uncertain: bool = False
 
     def peak_of(self, precision: Precision) -> float | None:
         """Returns the data-sheet peak in TFLOP/s for kernels of this precision, or None if the data sheet has none.
@@ -157,7 +163,8 @@ def bandwidth_from_properties(memory_clock_hz: float, bus_bits: int) -> float:
 def entries() -> tuple[Entry, ...]:
     """Returns the entries of gpus.toml."""
     return tuple(
-        Entry(re.compile(raw["pattern"]), tuple(raw["examples"]), _gpu(raw)) for raw in load("gpus.toml")["gpu"]
+        Entry(re.compile(raw["pattern"]), tuple(raw["examples"]), typed("gpus.toml", Gpu, raw))
+        for raw in load("gpus.toml")["gpu"]
     )
 
 
@@ -185,17 +192,4 @@ def rates() -> tuple[Mapping[str, Any], ...]:
 
 
 def _gpu(raw: Mapping[str, Any]) -> Gpu:
-    pcie = raw.get("pcie", {})
-    return Gpu(
-        name=raw["name"],
-        tflops=raw["tflops"],
-        bandwidth=float(raw["bandwidth"]),
-        pcie_generation=pcie.get("generation"),
-        pcie_lanes=pcie.get("lanes"),
-        nvlink=raw.get("nvlink"),
-        tdp=float(raw["tdp"]),
-        achievable=raw.get("achievable"),
-        uncertain=raw.get("uncertain", False),
-        source=raw["source"],
-        checked=raw["checked"],
-    )
+    return typed("gpus.toml", Gpu, raw)

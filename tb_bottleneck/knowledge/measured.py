@@ -10,7 +10,7 @@ from math import exp, log, sqrt
 import numpy as np
 
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.knowledge.catalogue import load, typed
 
 # The 95 % quantile of Student's t distribution by degrees of freedom. For more degrees of freedom, MANY is used, the
 # quantile of the normal distribution.
@@ -89,16 +89,7 @@ class PythonCosts(Record, frozen=True):
 @cache
 def python_costs() -> tuple[PythonCosts, ...]:
     """Returns the costs of all known versions, the oldest first."""
-    return tuple(
-        PythonCosts(
-            entry["version"],
-            tuple(entry["slowdown"]),
-            entry["python_call_ns"],
-            entry["c_call_ns"],
-            tuple(entry["bootstrap_lines"]),
-        )
-        for entry in load("profiler_costs.toml")["python"]
-    )
+    return typed("profiler_costs.toml", tuple[PythonCosts, ...], load("profiler_costs.toml")["python"])
 
 
 @cache

@@ -2,23 +2,23 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from string import Template
 
-from tb_bottleneck.knowledge.catalogue import Unsourced, load
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.knowledge.catalogue import Source, load, typed
 
 
-@dataclass(frozen=True)
-class MemoryAdvice:
+class MemoryAdvice(Record, frozen=True):
     """The texts of a finding about memory. `action` and `headline` are empty if the finding is not worth a warning."""
 
     title: str
     summary: str
     code: str
     confirm: str
-    action: str
-    headline: Template
+    source: Source
+    action: str = ""
+    headline: Template = Template("")
 
 
 def part_label(kind: str) -> str:
@@ -44,17 +44,7 @@ def memory_titles() -> dict[str, str]:
 @cache
 def memory_advice(cause: str) -> MemoryAdvice:
     """Returns the texts of the finding `cause`. Raises Unsourced if the finding has no source."""
-    entry = load("memory.toml")["finding"][cause]
-    if not str(entry.get("source", "")).strip():
-        raise Unsourced(f"memory.toml: {cause} has no source")
-    return MemoryAdvice(
-        entry["title"],
-        entry["summary"],
-        entry["code"].strip(),
-        entry["confirm"],
-        entry.get("action", ""),
-        Template(entry.get("headline", "")),
-    )
+    return typed("memory.toml", MemoryAdvice, load("memory.toml")["finding"][cause])
 
 
 def code_in_fp32(cause: str, evidence: Iterable[str]) -> str:

@@ -6,13 +6,11 @@ jobs.toml the texts about jobs of several ranks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from string import Template
-from typing import NamedTuple
 
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.knowledge.catalogue import Unsourced, load
+from tb_bottleneck.knowledge.catalogue import Source, load, typed
 
 
 @cache
@@ -74,10 +72,7 @@ class FigureText(Record, frozen=True):
 @cache
 def figure_texts() -> tuple[FigureText, ...]:
     """Returns the texts of all figures of efficiency, in the order in which they are shown."""
-    return tuple(
-        FigureText(raw["field"], raw["title"], raw["unit"], raw["definition"])
-        for raw in load("efficiency.toml")["figure"]
-    )
+    return typed("efficiency.toml", tuple[FigureText, ...], load("efficiency.toml")["figure"])
 
 
 def basis_text(key: str, values: Mapping[str, str]) -> str:
@@ -106,18 +101,14 @@ def job_figure_texts() -> Mapping[str, str]:
     return texts
 
 
-_FILE = "jobs.toml"
-
-
-class FactLine(NamedTuple):
+class FactLine(Record, frozen=True):
     """The label and the unit of a fact in the evidence for a cause of a job."""
 
     label: str
     unit: str
 
 
-@dataclass(frozen=True)
-class JobCause:
+class JobCause(Record, frozen=True):
     """The texts of a cause of a job, and the regime to which the time of the cause belongs."""
 
     title: str
@@ -127,10 +118,10 @@ class JobCause:
     code: str
     confirm: str
     regime: str
+    source: Source
 
 
-@dataclass(frozen=True)
-class JobTexts:
+class JobTexts(Record, frozen=True, rename={"causes": "cause"}):
     """The texts about jobs. Each field maps names to texts."""
 
     causes: Mapping[str, JobCause]
@@ -144,26 +135,4 @@ class JobTexts:
 @cache
 def job_texts() -> JobTexts:
     """Returns the texts about jobs. Raises Unsourced if a cause has no source."""
-    raw = load(_FILE)
-    for name, entry in raw["cause"].items():
-        if not str(entry.get("source", "")).strip():
-            raise Unsourced(f"{_FILE}: {name} has no source")
-    return JobTexts(
-        causes={
-            name: JobCause(
-                entry["title"],
-                Template(entry["action"]),
-                Template(entry["headline"]),
-                entry["summary"],
-                entry["code"].strip(),
-                entry["confirm"],
-                entry["regime"],
-            )
-            for name, entry in raw["cause"].items()
-        },
-        evidence={name: FactLine(entry["label"], entry["unit"]) for name, entry in raw["evidence"].items()},
-        health={name: Template(text) for name, text in raw["health"].items()},
-        health_fix=raw["health_fix"],
-        why=raw["why"],
-        words={name: Template(text) for name, text in raw["words"].items()},
-    )
+    return typed("jobs.toml", JobTexts)

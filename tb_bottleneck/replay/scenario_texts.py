@@ -1,33 +1,31 @@
 """Texts of scenarios, from knowledge/scenarios.toml."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from string import Template
 
-from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.base.measure import Record
+from tb_bottleneck.knowledge.catalogue import load, typed
 
 
-@dataclass(frozen=True)
-class Assumption:
+class Assumption(Record, frozen=True, rename={"text": "assumes"}):
     """The texts of one scenario.
 
     `title` names the fix in a few words. `text` says what must be true for the fix to have the predicted effect.
     `needs` says what a recording lacks if the fix cannot be simulated; it is empty if the fix can always be simulated.
     """
 
+    name: str
     title: str
     text: str
-    needs: str
+    needs: str = ""
 
 
 @cache
 def assumptions() -> Mapping[str, Assumption]:
     """Returns the texts of all scenarios, by the name of the scenario."""
-    return {
-        entry["name"]: Assumption(entry["title"], entry["assumes"], entry.get("needs", ""))
-        for entry in load("scenarios.toml")["scenario"]
-    }
+    found = typed("scenarios.toml", tuple[Assumption, ...], load("scenarios.toml")["scenario"])
+    return {texts.name: texts for texts in found}
 
 
 @cache

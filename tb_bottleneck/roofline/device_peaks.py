@@ -226,7 +226,7 @@ def _computed(
     bandwidth = bandwidth_from_properties(memory_clock, int(bus))
     if not tflops or not MIN_BYTES_PER_S <= bandwidth * GIGA <= MAX_BYTES_PER_S:
         return None
-    return Gpu(name, tflops, bandwidth, None, None, None, 0.0, None, True, "", "")
+    return Gpu(name, tflops, bandwidth, tdp=0.0, source="", checked="", uncertain=True)
 
 
 def _measured_only(measured: Mapping[str, float]) -> Peaks | None:

@@ -6,8 +6,8 @@ stands behind its length (5.1, External names; https://itanium-cxx-abi.github.io
 
 import re
 
-# A number; or the value of an enumerator, the number of a lambda, a substitution, a template parameter, the length of an
-# array or a vector; or a type of half precision; or the length of an identifier.
+# A number; or the value of an enumerator, the number of a lambda, a substitution, a template parameter, the length of
+# an array or a vector; or a type of half precision; or the length of an identifier.
 _TOKEN = re.compile(
     r"L[a-z](?P<number>n?\d+)E|E\d+E|E\d*_|S(?:[0-9A-Z]*_|[a-z])|T\d*_|Dv\d+|A\d+_"
     r"|(?P<half>DF16b|DF16_|Dh)|(?P<length>[1-9]\d{0,3})(?=[A-Za-z_])"

@@ -127,7 +127,7 @@ class OtherDevice:
         return (rates[1] or there.tflops["fp32"]) / first
 
     def _link(self) -> float:
-        here, there = (LINK[gpu.pcie_generation or 3] * (gpu.pcie_lanes or 16) / 16 for gpu in (_here(), self.gpu))
+        here, there = (LINK[gpu.pcie.generation or 3] * (gpu.pcie.lanes or 16) / 16 for gpu in (_here(), self.gpu))
         return there / here
 
 

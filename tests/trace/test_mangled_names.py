@@ -26,7 +26,8 @@ ENUMERATOR = "_ZN2ck6kernelIDF16bLNS1_18GemmSpecializationE7ELi256EEEvT_"
         (FILL, "at::native::vectorized_elementwise_kernel<4, FillFunctor, array, 1>"),
         (
             CLAMP,
-            "at::native::vectorized_elementwise_kernel<4, clamp_min_kernel_cuda, TensorIteratorBase, c10::Scalar, array, 2>",
+            "at::native::vectorized_elementwise_kernel"
+            "<4, clamp_min_kernel_cuda, TensorIteratorBase, c10::Scalar, array, 2>",
         ),
         (NORMALIZATION, "cudnn::bn_fw_tr_1C11_kernel_NCHW<512, 1, 1, cudnnTensorStruct>"),
         (TYPES, "at::native::kernel<bfloat16, _Float16, _Float16, -3, add>"),

@@ -228,7 +228,7 @@ def _link(gpu: Gpu | None) -> float | None:
     is not known."""
     if gpu is None:
         return None
-    return link_rate(gpu.pcie_generation or 0, gpu.pcie_lanes or 0)
+    return link_rate(gpu.pcie.generation or 0, gpu.pcie.lanes or 0)
 
 
 def link_rate(generation: int, lanes: int) -> float | None:

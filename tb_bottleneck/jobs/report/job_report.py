@@ -230,7 +230,9 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
         cost_share=culprit.cost_share,
         evidence=[_evidence(name, value) for name, value in candidate.facts.items() if value or name == "stage"],
         speedup=_speedup(culprit.gain, bound),
-        fix=pb.Fix(summary=text.summary, code=text.code, confirm=text.confirm, documentation=guide_of(candidate.cause)),
+        fix=pb.Fix(
+            summary=text.summary, code=text.code.strip(), confirm=text.confirm, documentation=guide_of(candidate.cause)
+        ),
         host=candidate.host + 1,
     )
     if candidate.cause in TAKES_CORES and not any(one.facts.device for one in context.job.summaries):

@@ -105,7 +105,7 @@ def with_texts(plain: pb.Job) -> None:
         culprit.fix.CopyFrom(
             pb.Fix(
                 summary=cause.summary,
-                code=cause.code,
+                code=cause.code.strip(),
                 confirm=cause.confirm,
                 action=action_of(culprit),
                 documentation=guide_of(culprit.cause),

@@ -172,7 +172,7 @@ def _device_generation(recording: TelemetryRecording) -> int | None:
 def _device_lanes(recording: TelemetryRecording) -> int | None:
     """Returns the number of PCIe lanes of a device with the run's device name, or None if the number is not known."""
     gpu = gpu_named(str(recording.facts.get("device_name", "")))
-    return gpu.pcie_lanes if gpu is not None else None
+    return gpu.pcie.lanes if gpu is not None else None
 
 
 def _best(recording: TelemetryRecording) -> Missing | tuple[float, int, tuple[int, int, int, int]]:

@@ -125,8 +125,8 @@ def slot_rate(recording: Recording) -> float | None:
     Returns None if the device or its link is not in the device table."""
     facts = recording.trace.header.device(recording.trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
-    lane = lane_rates().get(gpu.pcie_generation or 0) if gpu is not None else None
-    return None if gpu is None or lane is None or not gpu.pcie_lanes else lane * gpu.pcie_lanes * GIGA
+    lane = lane_rates().get(gpu.pcie.generation or 0) if gpu is not None else None
+    return None if gpu is None or lane is None or not gpu.pcie.lanes else lane * gpu.pcie.lanes * GIGA
 
 
 def _bandwidth(recording: Recording, memory: str) -> Measure | Missing:

@@ -24,9 +24,9 @@ def healthy_link_rate(graph: ModifiedGraph) -> float | None:
     trace = graph.base.recording.trace
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None
-    if gpu is None or gpu.pcie_generation is None or gpu.pcie_generation not in pinned_rates():
+    if gpu is None or gpu.pcie.generation is None or gpu.pcie.generation not in pinned_rates():
         return None
-    return pinned_rates()[gpu.pcie_generation] * (gpu.pcie_lanes or PINNED_LANES) / PINNED_LANES
+    return pinned_rates()[gpu.pcie.generation] * (gpu.pcie.lanes or PINNED_LANES) / PINNED_LANES
 
 
 def named_copies(graph: ModifiedGraph, *words: str) -> Bools:

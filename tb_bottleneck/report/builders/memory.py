@@ -145,7 +145,7 @@ def _finding(finding: MemoryFinding) -> pb.MemoryFinding:
         evidence=[_evidence(value) for value in finding.evidence],
         fix=pb.Fix(
             summary=advice.summary,
-            code=advice.code + code_in_fp32(finding.cause, (value.name for value in finding.evidence)),
+            code=advice.code.strip() + code_in_fp32(finding.cause, (value.name for value in finding.evidence)),
             confirm=advice.confirm,
             action=advice.action,
             documentation=guide_of(finding.cause),

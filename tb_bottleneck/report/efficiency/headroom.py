@@ -173,5 +173,5 @@ def _link_rate(gpu: Gpu) -> float | None:
     None if the rate is not known."""
     if gpu.nvlink is not None:
         return gpu.nvlink
-    lane = lane_rates().get(gpu.pcie_generation or 0)
-    return lane * (gpu.pcie_lanes or 0) * USABLE_LINK_SHARE if lane and gpu.pcie_lanes else None
+    lane = lane_rates().get(gpu.pcie.generation or 0)
+    return lane * (gpu.pcie.lanes or 0) * USABLE_LINK_SHARE if lane and gpu.pcie.lanes else None
