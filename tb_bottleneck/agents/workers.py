@@ -7,16 +7,16 @@ follow symbolic links. They end when the server ends. If a call is cancelled, th
 import asyncio
 import contextlib
 import os
-import queue
-import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from tb_bottleneck.base.errors import Unusable
 from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure, WorkerLimits, as_report
+from tb_bottleneck.plugin.workers.pool import WorkerPool
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion
 from tb_bottleneck.plugin.workers.worker_client import Task, WorkerProcess
 from tb_bottleneck.schema.bottleneck_pb2 import Report
@@ -34,80 +34,64 @@ Tell = Callable[[float], Awaitable[None]]
 """A function that tells the client the share of the work that is done, from 0 to 1."""
 
 
-class _Call:
-    """One use of a worker process by a request. Any thread may call `cancel`."""
+class _Call(Generic[Result]):
+    """One use of a worker process by a request, and its result in the future."""
 
-    def __init__(self) -> None:
-        self.share = 0.0
-        self._lock = threading.Lock()
-        self._process: WorkerProcess | None = None
-        self.cancelled = False
-
-    def begin(self, process: WorkerProcess) -> bool:
-        """Assigns `process` to the call. Returns False if the call was cancelled before it began."""
-        with self._lock:
-            self._process = process
-            return not self.cancelled
-
-    def progress(self, share: float) -> None:
-        """Stores `share`, the completed fraction (0 to 1). Ends the process if the call was cancelled while the process
-        started."""
-        self.share = share
-        if self.cancelled and self._process is not None:
-            self._process.interrupt()
-
-    def cancel(self) -> None:
-        """Ends the process if the call has begun. Otherwise, the call will not begin."""
-        with self._lock:
-            self.cancelled = True
-            if self._process is not None:
-                self._process.interrupt()
-
-    def end(self) -> None:
-        """Releases the process, so that a later `cancel` does not end it."""
-        with self._lock:
-            self._process = None
+    def __init__(self, use: Callable[[WorkerProcess, Callable[[float], None]], Result]) -> None:
+        self.use = use
+        self.future: Future[Result] = Future()
 
 
-class _Pool:
-    """Worker processes of one kind. One call at a time uses a process. Calls wait in the order in which they came."""
+class _Pool(WorkerPool[_Call[Result], Result]):
+    """Worker processes of one kind. Calls wait in the order in which they came."""
 
     def __init__(self, task: Task, function: str, limits: WorkerLimits) -> None:
-        self._processes = [WorkerProcess(task, function, limits) for _ in range(limits.processes)]
-        self._free: queue.SimpleQueue[WorkerProcess] = queue.SimpleQueue()
-        for process in self._processes:
-            self._free.put(process)
-        self._threads = ThreadPoolExecutor(limits.processes, thread_name_prefix=f"tb_bottleneck-{task}")
+        super().__init__(task, function, limits)
+        self._waiting: deque[_Call[Result]] = deque()
 
-    async def run(
-        self, use: Callable[[WorkerProcess, Callable[[float], None]], Result], tell: Tell
-    ) -> Result | WorkerFailure:
-        call = _Call()
-        future = asyncio.wrap_future(self._threads.submit(self._use, call, use))
+    async def run(self, use: Callable[[WorkerProcess, Callable[[float], None]], Result], tell: Tell) -> Result:
+        """Returns the result of `use`, which gets a worker process and a callback for its progress. `tell` gets the
+        progress. If the caller is cancelled, the process is ended."""
+        call = _Call(use)
+        with self._changed:
+            self._waiting.append(call)
+            self._start_slots()
+        future = asyncio.wrap_future(call.future)
         try:
             while not (await asyncio.wait([future], timeout=PROGRESS_SECONDS))[0]:
-                await tell(call.share)
+                await tell(self._progress.get(call, 0.0))
             return future.result()
         finally:
             if not future.done():
-                call.cancel()
+                self._cancel(call)
 
-    def _use(
-        self, call: _Call, use: Callable[[WorkerProcess, Callable[[float], None]], Result]
-    ) -> Result | WorkerFailure:
-        process = self._free.get()
-        try:
-            if not call.begin(process):
-                return WorkerFailure("worker_died", "the call was cancelled")
-            return use(process, call.progress)
-        finally:
-            call.end()
-            self._free.put(process)
+    def _cancel(self, call: _Call[Result]) -> None:
+        with self._changed:
+            if call in self._waiting:
+                self._waiting.remove(call)
+            elif call in self._workers:
+                self._interrupt(call)
 
-    def close(self) -> None:
-        for process in self._processes:
-            process.kill()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+    def _start_slots(self) -> None:
+        self._changed.notify_all()
+        idle = len(self._slots) - len(self._progress)
+        if not self._closed and len(self._waiting) > idle and len(self._slots) < self._limits.processes:
+            self._start_slot()
+
+    def _has_next(self) -> bool:
+        return bool(self._waiting)
+
+    def _pop(self) -> _Call[Result] | None:
+        while self._waiting:
+            if (call := self._waiting.popleft()).future.set_running_or_notify_cancel():
+                return call
+        return None
+
+    def _run(self, worker: WorkerProcess, request: _Call[Result]) -> Result:
+        return request.use(worker, partial(self._advance, request))
+
+    def _end(self, request: _Call[Result], outcome: Result, interrupted: bool) -> None:
+        request.future.set_result(outcome)
 
 
 class Workers:
@@ -116,8 +100,8 @@ class Workers:
     def __init__(self, limits: WorkerLimits | None = None) -> None:
         used = limits or WorkerLimits.from_environment(os.environ)
         used = replace(used, processes=max(used.processes, MIN_PROCESSES))
-        self._analyses = _Pool("analyse_recordings", ANALYSE, used)
-        self._questions = _Pool("answer_questions", ANSWER, used)
+        self._analyses: _Pool[Report | WorkerFailure] = _Pool("analyse_recordings", ANALYSE, used)
+        self._questions: _Pool[bytes | Refusal | WorkerFailure] = _Pool("answer_questions", ANSWER, used)
 
     async def report(self, recording: RecordingFile, tell: Tell) -> Report:
         """Returns the report of `recording`. If the analysis failed, `health` of the report gives the reason."""

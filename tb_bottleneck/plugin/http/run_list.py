@@ -85,7 +85,7 @@ class RunListBuilder:
 
     def _row(self, recording: RecordingFile, review: Review | None, last: _Row | None) -> _Row:
         state, digest = self._analyses.look(recording)
-        if last is not None and last.state is state and last.digest is digest and last.review == review:
+        if last is not None and last.state == state and last.digest is digest and last.review == review:
             return last
         return _Row(state, digest, review, _json(_entry(recording, state, digest, review)))
 

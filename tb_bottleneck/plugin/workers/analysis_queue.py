@@ -1,23 +1,24 @@
 """The queue of recordings to analyse, the worker processes that analyse them, and their results.
 
-    want(recordings) ──▶ waiting ──▶ running (a thread and its process, per slot) ──▶ digest (kept) + report (cached)
+    want(recordings) ──▶ waiting ──▶ running (pool.py) ──▶ digest (kept) + report (cached)
 
-A digest is a short summary of a report. The recording that was requested last is analysed first, then the newest. A
-slot starts when there is work, and ends when there was none for a while. An analysis is ended if its file was replaced,
-grew or went away, or if no client asks any more; in the last case no other analysis starts.
+A digest is a short summary of a report. The recording that was requested last is analysed first, then the newest. An
+analysis is ended if its file was replaced, grew or went away, or if no client asks any more; in the last case no other
+analysis starts.
 """
 
-import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
+from typing import NamedTuple
 
 from tb_bottleneck.plugin.state.run_index import LruCache
 from tb_bottleneck.plugin.workers.ipc import WorkerLimits, as_report
-from tb_bottleneck.plugin.workers.worker_client import Outcome, WorkerProcess
+from tb_bottleneck.plugin.workers.pool import WorkerPool
+from tb_bottleneck.plugin.workers.worker_client import WorkerProcess
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import RecordingFile
@@ -104,28 +105,28 @@ WAITING = AnalysisState("waiting", 0.0)
 DONE = AnalysisState("done", 1.0)
 
 
-class AnalysisQueue:
-    """The queue of recordings, its slots (pairs of a thread and a worker process) and their results, behind one lock.
-    Any thread may call every method."""
+class Analysis(NamedTuple):
+    """The report of a recording, its digest, and whether the worker process made no report."""
+
+    report: Report
+    digest: Digest
+    failed: bool
+
+
+class AnalysisQueue(WorkerPool[RecordingFile, Analysis]):
+    """The queue of recordings and the results of their analyses. Any thread may call every public method."""
 
     def __init__(self, analyse: str, limits: WorkerLimits) -> None:
-        self._analyse = analyse
-        self._limits = limits
-        self._changed = threading.Condition()
+        super().__init__("analyse_recordings", analyse, limits)
         self._wanted: frozenset[RecordingFile] = frozenset()
         self._on_request: frozenset[RecordingFile] = frozenset()  # those that are analysed only after a request
         self._waiting = WaitingRecordings()
         self._requested_at: dict[RecordingFile, float] = {}
-        self._running: dict[RecordingFile, AnalysisState] = {}
-        self._workers: dict[RecordingFile, WorkerProcess] = {}  # of the recordings that are running
-        self._interrupted: set[RecordingFile] = set()  # running, but no longer wanted
         self._digests: dict[RecordingFile, Digest] = {}
         self._retry_at: dict[RecordingFile, float] = {}
         self._retries: dict[RecordingFile, int] = {}  # after transient failures
         self._reports: LruCache[RecordingFile, Report] = LruCache(REPORTS_KEPT)
-        self._slots: dict[threading.Thread, WorkerProcess] = {}
         self._last_request = time.monotonic()
-        self._closed = False
 
     def want(self, recordings: Iterable[RecordingFile], on_request: frozenset[RecordingFile] = frozenset()) -> None:
         """Makes `recordings` the only recordings to analyse, and drops the results of all others.
@@ -137,7 +138,7 @@ class AnalysisQueue:
             self._last_request = now = time.monotonic()
             if wanted is not self._wanted or on_request is not self._on_request:
                 self._replace(wanted, on_request)
-            due = {recording for recording, at in self._retry_at.items() if at <= now} - self._running.keys()
+            due = {recording for recording, at in self._retry_at.items() if at <= now} - self._progress.keys()
             for each in due:
                 if each not in on_request or each in self._requested_at:
                     self._waiting.add(each)
@@ -151,27 +152,17 @@ class AnalysisQueue:
             if report is not None:
                 return report
             self._requested_at[recording] = self._last_request = time.monotonic()
-            if recording not in self._running:
+            if recording not in self._progress:
                 self._waiting.ask_for(recording)
                 self._start_slots()
-            return self._running.get(recording, WAITING)
+            return self._state(recording)
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
         """Returns the progress of the analysis of `recording`, and its digest; None if there is no digest yet. Changes
         nothing."""
         with self._changed:
             digest = self._digests.get(recording)
-            return (DONE if digest else self._running.get(recording, WAITING)), digest
-
-    def close(self) -> None:
-        """Ends all slots (threads) and their worker processes. Returns when all have ended."""
-        with self._changed:
-            self._closed = True
-            slots = dict(self._slots)
-            self._changed.notify_all()
-        for thread, worker in slots.items():
-            worker.kill()
-            thread.join()
+            return (DONE if digest else self._state(recording)), digest
 
     def _replace(self, wanted: frozenset[RecordingFile], on_request: frozenset[RecordingFile]) -> None:
         """Makes `wanted` the only recordings to analyse, those in `on_request` only on request. The caller holds the
@@ -181,78 +172,55 @@ class AnalysisQueue:
             for unwanted in by_recording.keys() - wanted:
                 del by_recording[unwanted]
         self._reports.keep(wanted.__contains__)
-        waiting = (self._waiting.all() | wanted - self._digests.keys()) & wanted - self._running.keys()
+        waiting = (self._waiting.all() | wanted - self._digests.keys()) & wanted - self._progress.keys()
         self._waiting.replace(waiting - (on_request - self._requested_at.keys()))
-        for superseded in self._running.keys() - wanted:
+        for superseded in self._progress.keys() - wanted:
             self._interrupt(superseded)
 
     def _start_slots(self) -> None:
-        """Wakes the idle slots (pairs of a thread and a worker process), and starts more if needed. The caller holds
-        the lock."""
         self._changed.notify_all()
-        idle = len(self._slots) - len(self._running)
+        idle = len(self._slots) - len(self._progress)
         missing = min(len(self._waiting) - idle, self._limits.processes - len(self._slots))
         for _ in range(0 if self._closed or self._is_abandoned() else missing):
-            worker = WorkerProcess("analyse_recordings", self._analyse, self._limits)
-            thread = threading.Thread(target=self._serve, args=(worker,), name="tb_bottleneck-slot", daemon=True)
-            self._slots[thread] = worker
-            thread.start()
-
-    def _serve(self, worker: WorkerProcess) -> None:
-        """Analyses recordings with `worker` until there is no work for some time. The thread of each slot runs this."""
-        while (recording := self._take(worker)) is not None:
-            outcome = worker.analyse(recording, partial(self._advance, recording))
-            self._finish(recording, outcome)
-        worker.rest()
-        with self._changed:
-            del self._slots[threading.current_thread()]
-            self._start_slots()  # work may have come while the process ended
+            self._start_slot()
 
     def _is_abandoned(self) -> bool:
         return time.monotonic() - self._last_request > self._limits.abandoned_seconds
 
-    def _interrupt(self, recording: RecordingFile) -> None:
-        """Stops the running analysis of `recording`. The caller holds the lock."""
-        if recording not in self._interrupted:
-            self._interrupted.add(recording)
-            self._workers[recording].interrupt()
+    def _has_next(self) -> bool:
+        return len(self._waiting) > 0
 
-    def _take(self, worker: WorkerProcess) -> RecordingFile | None:
-        """Returns the next recording for `worker`. Returns None if there is none for some time, or the queue is
-        closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._waiting, self._limits.idle_seconds)
-            if self._closed or not self._waiting or self._is_abandoned():
-                return None
-            recording = self._waiting.take()
-            self._running[recording] = AnalysisState("analysing", 0.0)
-            self._workers[recording] = worker
-            return recording
+    def _pop(self) -> RecordingFile | None:
+        return self._waiting.take() if self._waiting and not self._is_abandoned() else None
 
-    def _advance(self, recording: RecordingFile, share: float) -> None:
+    def _run(self, worker: WorkerProcess, request: RecordingFile) -> Analysis:
+        outcome = worker.analyse(request, partial(self._advance, request))
+        failed = not isinstance(outcome, Report)
+        report = outcome if isinstance(outcome, Report) else as_report(request, outcome)
+        return Analysis(report, Digest.of(report), failed)
+
+    def _advance(self, request: RecordingFile, share: float) -> None:
+        super()._advance(request, share)
         with self._changed:
-            self._running[recording] = AnalysisState("analysing", share)
             if self._is_abandoned():
-                self._interrupt(recording)
+                self._interrupt(request)
 
-    def _finish(self, recording: RecordingFile, outcome: Outcome) -> None:
-        report = outcome if isinstance(outcome, Report) else as_report(recording, outcome)
-        digest = Digest.of(report)
-        with self._changed:
-            del self._running[recording], self._workers[recording]
-            was_interrupted = recording in self._interrupted and not isinstance(outcome, Report)
-            self._interrupted.discard(recording)
-            if recording not in self._wanted:
-                return  # the file changed or went away in the meantime
-            if was_interrupted:
-                self._waiting.add(recording)  # for the next client
-                return
-            self._digests[recording] = digest
-            self._reports.put(recording, report)
-            self._retry_at.pop(recording, None)
-            delay = self._retry_delay(recording, {reason.code for reason in report.health.reasons})
-            if delay is not None:
-                self._retry_at[recording] = time.monotonic() + delay
+    def _end(self, request: RecordingFile, outcome: Analysis, interrupted: bool) -> None:
+        if request not in self._wanted:
+            return  # the file changed or went away in the meantime
+        if interrupted and outcome.failed:
+            self._waiting.add(request)  # for the next client
+            return
+        self._digests[request] = outcome.digest
+        self._reports.put(request, outcome.report)
+        self._retry_at.pop(request, None)
+        delay = self._retry_delay(request, {reason.code for reason in outcome.report.health.reasons})
+        if delay is not None:
+            self._retry_at[request] = time.monotonic() + delay
+
+    def _state(self, recording: RecordingFile) -> AnalysisState:
+        share = self._progress.get(recording)
+        return WAITING if share is None else AnalysisState("analysing", share)
 
     def _retry_delay(self, recording: RecordingFile, reasons: set[str]) -> float | None:
         """Returns the number of seconds after which `recording` is read again; None if its result is final. Counts the

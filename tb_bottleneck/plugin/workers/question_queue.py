@@ -1,11 +1,10 @@
 """Answers questions about recordings in a few worker processes.
 
-    ask(question, client) ──▶ waiting ──▶ a slot (a thread and its process) ──▶ replies (cached, up to REPLY_BYTES)
+    ask(question, client) ──▶ waiting ──▶ running (pool.py) ──▶ replies (cached, up to REPLY_BYTES)
 
 These processes are not those that analyse recordings. Therefore they answer at once while analyses run, and only they
-keep traces in memory. A slot starts if no slot is idle and a waiting question may be answered now. A slot ends when no
-question came for a while. A question that no client asks any more is dropped; if a process is answering the question,
-this process is ended.
+keep traces in memory. A slot starts if no slot is idle and a waiting question may be answered now. A question that no
+client asks any more is dropped; if a process is answering the question, this process is ended.
 """
 
 import threading
@@ -17,6 +16,7 @@ from functools import partial
 
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisState
 from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure, WorkerLimits
+from tb_bottleneck.plugin.workers.pool import WorkerPool
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, encode, paths_of
 from tb_bottleneck.plugin.workers.worker_client import Reply, WorkerProcess
 
@@ -83,6 +83,10 @@ class QuestionSchedule:
         _, client = self.running.pop(question)
         return client
 
+    def slots(self) -> set[Slot]:
+        """Returns the slots whose processes have files in memory."""
+        return set(self._read_by)
+
     def forget(self, slot: Slot) -> None:
         """Removes the record of which files the process of `slot` has in memory. Must be called when the process has
         ended."""
@@ -109,22 +113,16 @@ class _Interest:
     ended: float = 0.0
 
 
-class QuestionQueue:
-    """Answers questions in worker processes, and caches the replies. Any thread may call every method."""
+class QuestionQueue(WorkerPool[RecordingQuestion, Reply]):
+    """Answers questions in worker processes, and caches the replies. Any thread may call every public method."""
 
     def __init__(self, answer: str, limits: WorkerLimits) -> None:
-        self._answer = answer
-        self._limits = replace(limits, seconds_per_file=SECONDS_PER_QUESTION)
-        self._changed = threading.Condition()
+        super().__init__("answer_questions", answer, replace(limits, seconds_per_file=SECONDS_PER_QUESTION))
         self._schedule = QuestionSchedule()
-        self._slots: dict[threading.Thread, WorkerProcess] = {}
-        self._progress: dict[RecordingQuestion, float] = {}  # of the running questions
         self._interest: dict[RecordingQuestion, _Interest] = {}  # in the waiting and the running questions
-        self._interrupted: set[RecordingQuestion] = set()  # running, but abandoned
         self._replies: OrderedDict[RecordingQuestion, Reply] = OrderedDict()
         self._failed_at: dict[RecordingQuestion, float] = {}
         self._bytes = 0
-        self._closed = False
 
     def ask(
         self, question: RecordingQuestion, client: str, patience: float = PATIENCE_SECONDS
@@ -151,60 +149,29 @@ class QuestionQueue:
             share = self._progress.get(question)
             return WAITING if share is None else AnalysisState("analysing", share)
 
-    def close(self) -> None:
-        """Ends the worker processes, and returns after all have ended."""
-        with self._changed:
-            self._closed = True
-            slots = dict(self._slots)
-            self._changed.notify_all()
-        for thread, worker in slots.items():
-            worker.kill()
-            thread.join()
-
     def _idle(self) -> set[threading.Thread]:
         return self._slots.keys() - {slot for slot, _ in self._schedule.running.values()}
 
     def _start_slots(self) -> None:
-        """Wakes the idle slots (pairs of a thread and a worker process). If there are none and a question could be
-        answered, starts another slot. The caller holds the lock."""
         self._changed.notify_all()
+        for ended in self._schedule.slots() - self._slots.keys():
+            self._schedule.forget(ended)
         idle = self._idle()
-        if self._closed or idle or len(self._slots) >= PROCESSES or self._schedule.next(None, idle) is None:
-            return
-        worker = WorkerProcess("answer_questions", self._answer, self._limits)
-        thread = threading.Thread(target=self._serve, args=(worker,), name="tb_bottleneck-questions", daemon=True)
-        self._slots[thread] = worker
-        thread.start()
+        if not (self._closed or idle or len(self._slots) >= PROCESSES or self._schedule.next(None, idle) is None):
+            self._start_slot()
 
-    def _serve(self, worker: WorkerProcess) -> None:
-        """Answers questions with `worker` until none comes for some time. The thread of each slot runs this."""
-        while (question := self._take()) is not None:
-            self._keep(question, worker.ask(question, partial(self._advance, question)))
-        worker.rest()
-        with self._changed:
-            slot = threading.current_thread()
-            del self._slots[slot]
-            self._schedule.forget(slot)
-            self._start_slots()  # a question may have come while the process ended
+    def _has_next(self) -> bool:
+        return self._schedule.next(threading.current_thread(), self._idle()) is not None
 
-    def _take(self) -> RecordingQuestion | None:
-        """Returns the next question for this thread's slot. Returns None if none comes for some time, or the queue is
-        closed."""
+    def _pop(self) -> RecordingQuestion | None:
         slot = threading.current_thread()
-        with self._changed:
-            self._changed.wait_for(
-                lambda: self._closed or self._schedule.next(slot, self._idle()) is not None, self._limits.idle_seconds
-            )
-            question = None if self._closed else self._schedule.next(slot, self._idle())
-            if question is not None:
-                self._schedule.start(question, slot)
-                self._progress[question] = 0.0
-                self._start_slots()  # the other questions may need another slot
-            return question
+        question = self._schedule.next(slot, self._idle())
+        if question is not None:
+            self._schedule.start(question, slot)
+        return question
 
-    def _advance(self, question: RecordingQuestion, share: float) -> None:
-        with self._changed:
-            self._progress[question] = share
+    def _run(self, worker: WorkerProcess, request: RecordingQuestion) -> Reply:
+        return worker.ask(request, partial(self._advance, request))
 
     def _drop_abandoned(self) -> None:
         """Drops the questions that no client has asked for ABANDONED_SECONDS. The caller holds the lock."""
@@ -214,30 +181,24 @@ class QuestionQueue:
                 continue
             del self._interest[question]
             self._schedule.waiting.pop(question, None)
-            if question in self._progress and question not in self._interrupted:
-                self._interrupted.add(question)
-                slot, _ = self._schedule.running[question]
-                self._slots[slot].interrupt()  # type: ignore[index]  # slots are threads
+            if question in self._progress:
+                self._interrupt(question)
 
-    def _keep(self, question: RecordingQuestion, reply: Reply) -> None:
-        with self._changed:
-            client = self._schedule.end(question)
-            del self._progress[question]
-            if question in self._interrupted and isinstance(reply, WorkerFailure):
-                self._interrupted.discard(question)
-                self._ask_again(question, client)
-                return
-            self._interrupted.discard(question)
-            self._interest.pop(question, None)
-            self._replies[question] = reply
-            self._bytes += _size(question, reply)
-            if isinstance(reply, WorkerFailure):
-                self._failed_at[question] = time.monotonic()
-            while self._bytes > REPLY_BYTES and len(self._replies) > 1:
-                oldest, old_reply = self._replies.popitem(last=False)
-                self._failed_at.pop(oldest, None)
-                self._bytes -= _size(oldest, old_reply)
-            self._changed.notify_all()
+    def _end(self, request: RecordingQuestion, outcome: Reply, interrupted: bool) -> None:
+        client = self._schedule.end(request)
+        if interrupted and isinstance(outcome, WorkerFailure):
+            self._ask_again(request, client)
+            return
+        self._interest.pop(request, None)
+        self._replies[request] = outcome
+        self._bytes += _size(request, outcome)
+        if isinstance(outcome, WorkerFailure):
+            self._failed_at[request] = time.monotonic()
+        while self._bytes > REPLY_BYTES and len(self._replies) > 1:
+            oldest, old_reply = self._replies.popitem(last=False)
+            self._failed_at.pop(oldest, None)
+            self._bytes -= _size(oldest, old_reply)
+        self._changed.notify_all()
 
     def _ask_again(self, question: RecordingQuestion, client: str) -> None:
         """Puts `question` of `client` back into the queue if a client has asked it again since its worker process was
