@@ -1,49 +1,37 @@
-"""Applies the rules for telemetry, in the order of the account. A regime without a telemetry rule abstains."""
+"""Applies the rules for telemetry, in the order of the account."""
 
-from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.regimes import judge
 from tb_bottleneck.regimes.judge import Conclusion
-from tb_bottleneck.regimes.rule import ABSTAINS, Judgement, Rule, Verdict
+from tb_bottleneck.regimes.rule import Rule, Verdict
 from tb_bottleneck.regimes.telemetry import (
     allocator,
-    communication,
     compute,
     device_limit,
     host,
     input,
     interruption,
     launch,
-    sync,
     transfer,
     unexplained,
+    unseen,
 )
 from tb_bottleneck.regimes.telemetry.drift import with_drift
 
-_MODULES = (allocator, communication, compute, host, input, interruption, launch, sync, transfer, unexplained)
-_OWN_RULES: tuple[Rule[TelemetryRecording], ...] = (
-    *(module.RULE for module in _MODULES),
-    device_limit.MEMORY,
-    device_limit.UNDERFILLED,
-)
-_RULE_OF: dict[Regime, Rule[TelemetryRecording]] = {rule.regime: rule for rule in _OWN_RULES}
-
-
-def abstaining_rule(regime: Regime, fires_at: float) -> Rule[TelemetryRecording]:
-    """Returns a rule that always abstains, for a regime that no telemetry signal shows. `fires_at` is the threshold of
-    the rule for traces, as a share of the window."""
-
-    def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
-        missing = f"{regime.label.lower()}: only a trace shows this"
-        return Judgement(ABSTAINS, measures.account.share(regime), missing=missing)
-
-    return Rule(regime, judge, fires_at)
-
-
-RULES: tuple[Rule[TelemetryRecording], ...] = tuple(
-    _RULE_OF.get(rule.regime) or abstaining_rule(rule.regime, rule.fires_at) for rule in judge.RULES
-)
+_MODULES = (allocator, compute, host, input, interruption, launch, transfer, unexplained)
+_BY_REGIME: dict[Regime, Rule[TelemetryRecording]] = {
+    rule.regime: rule
+    for rule in (
+        *(module.RULE for module in _MODULES),
+        device_limit.MEMORY,
+        device_limit.UNDERFILLED,
+        unseen.COMMUNICATION,
+        unseen.SYNC,
+    )
+}
+RULES: tuple[Rule[TelemetryRecording], ...] = tuple(_BY_REGIME[regime] for regime in REGIMES)
 """One rule per regime, in the order of the account."""
 
 
