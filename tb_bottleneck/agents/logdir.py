@@ -8,11 +8,10 @@ from functools import cached_property
 
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.plugin.http.comparison_routes import MONITOR_FOLDER
-from tb_bottleneck.plugin.state.run_index import LogdirScan, id_of
-from tb_bottleneck.review.notes import names_of, reviews_of
-from tb_bottleneck.review.store import read_all
+from tb_bottleneck.plugin.state.run_index import LogdirScan, scan_logdir
+from tb_bottleneck.review.notes import names_of
 from tb_bottleneck.review.subjects import roots_of
-from tb_bottleneck.sources.logdir import RecordingFile, Root, scan_all
+from tb_bottleneck.sources.logdir import RecordingFile, Root
 
 FRESH_SECONDS = 2.0
 """How long a scan is reused. Agents call in bursts, but an agent that recorded again needs the new files soon."""
@@ -84,8 +83,6 @@ class AgentLogdir:
         """Returns all recordings. Scans again if the last scan is older than FRESH_SECONDS."""
         with self._lock:
             if self._last is None or time.monotonic() - self._ended > FRESH_SECONDS:
-                listing, notes = scan_all(self.roots), read_all(self.roots).notes
-                by_id = {id_of(recording): recording for recording in listing.recordings}
-                self._last = Recordings(LogdirScan(listing, by_id, notes, reviews_of(notes, listing.recordings)))
+                self._last = Recordings(scan_logdir(self.roots))
                 self._ended = time.monotonic()
             return self._last

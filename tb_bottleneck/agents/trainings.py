@@ -15,8 +15,7 @@ from tb_bottleneck.plugin.state.run_index import LruCache, id_of
 from tb_bottleneck.plugin.workers.questions import JobQuestion, RecordingQuestion, SavedJobQuestion, TraceFile
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.jobs import jobs_in
-from tb_bottleneck.report.rank_rows import named_rank
-from tb_bottleneck.report.trainings import trainings_of
+from tb_bottleneck.report.trainings import judged_jobs, trainings_of
 from tb_bottleneck.schema.bottleneck_pb2 import Job, Report
 from tb_bottleneck.schema.job_pb2 import JobAnswer
 from tb_bottleneck.sources.logdir import RecordingFile
@@ -77,10 +76,10 @@ class Trainings:
         self._locks.put(folder, lock)
         async with lock:  # if several calls are about one folder, the first one analyses the folder
             reports = [await self._report(file, number, len(files), tell) for number, file in enumerate(files)]
-        joined = join([(os.path.dirname(file.path), report) for file, report in zip(files, reports, strict=True)])
+        directories = [os.path.dirname(file.path) for file in files]
+        joined = join(zip(directories, reports, strict=True))
         jobs = {tuple(ranks): await self._job([files[at] for at in ranks], known, tell) for ranks in jobs_in(joined)}
-        named = {ranks: _position(job, ranks, joined) for ranks, job in jobs.items() if job is not None}
-        located = [(os.path.dirname(file.path), report) for file, report in zip(files, joined, strict=True)]
+        judged = judged_jobs({ranks: job for ranks, job in jobs.items() if job is not None}, joined)
         return [
             AnalysedTraining(
                 tuple(files[at] for at in training.members),
@@ -88,7 +87,7 @@ class Trainings:
                 jobs.get(training.ranks),
                 note or ("" if not training.ranks or jobs.get(training.ranks) else _NO_JOB),
             )
-            for training in trainings_of(located, named)
+            for training in trainings_of(list(zip(directories, joined, strict=True)), judged)
         ]
 
     async def _report(self, file: RecordingFile, number: int, count: int, tell: Tell) -> Report:
@@ -124,9 +123,3 @@ class Trainings:
 
 
 _NO_JOB = "The ranks were not judged together; `tb-bottleneck diagnose --write` does that, for any number of ranks."
-
-
-def _position(job: Job, ranks: tuple[int, ...], reports: Sequence[Report]) -> int:
-    """Returns the position in `reports` of the rank that the verdict of `job` names, or else of the lowest rank."""
-    named = named_rank(job)
-    return next((at for at in ranks if reports[at].rank == named), ranks[0])

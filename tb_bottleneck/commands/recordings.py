@@ -80,17 +80,13 @@ class Analysis:
     def rows(self, sort: str | None, states: "Mapping[int, str] | None" = None) -> "list[Row]":
         """Returns one row per training, sorted by `sort`. `states` maps positions in `reports` to review states."""
         from tb_bottleneck.report.jobs import jobs_in
-        from tb_bottleneck.report.rank_rows import named_rank
         from tb_bottleneck.report.rendering.table_rows import rows_of
-        from tb_bottleneck.report.trainings import trainings_of
+        from tb_bottleneck.report.trainings import judged_jobs, trainings_of
 
         jobs = dict(zip(map(tuple, jobs_in(self.reports)), self.jobs, strict=True)) if self.jobs else {}
         located = [(os.path.dirname(path), report) for path, report in zip(self.paths, self.reports, strict=True)]
-        judged = {}
-        for ranks, job in jobs.items():
-            named = named_rank(job)
-            judged[ranks] = next((position for position in ranks if self.reports[position].rank == named), ranks[0])
-        return rows_of(self.reports, sort, trainings=trainings_of(located, judged), jobs=jobs, states=states)
+        trainings = trainings_of(located, judged_jobs(jobs, self.reports))
+        return rows_of(self.reports, sort, trainings=trainings, jobs=jobs, states=states)
 
 
 def analysed(options: argparse.Namespace) -> Analysis:

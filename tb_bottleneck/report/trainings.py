@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tb_bottleneck.report.jobs import jobs_in
+from tb_bottleneck.report.rank_rows import named_rank
 from tb_bottleneck.report.same_process import Located, launches_of, logdir_of, pairs_of
+from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 Judged = Mapping[tuple[int, ...], int]
 """Jobs that have a report of the whole job: maps the positions of the ranks to the position of the rank that explains
@@ -52,6 +54,16 @@ def trainings_of(located: Located, judged: Judged | None = None) -> list[Trainin
         Training(_first(members, latest.get(group, ()), located, judged or {}), latest.get(group, ()))
         for group, members in groups.all().items()
     ]
+
+
+def judged_jobs(jobs: Mapping[tuple[int, ...], pb.Job], reports: Sequence[pb.Report]) -> Judged:
+    """Returns the jobs with the position of the rank that explains the verdict: the rank that it names, or else the
+    lowest one. `jobs` maps the positions of the ranks in `reports` to the job."""
+    named = {ranks: named_rank(job) for ranks, job in jobs.items()}
+    return {
+        ranks: next((position for position in ranks if reports[position].rank == rank), ranks[0])
+        for ranks, rank in named.items()
+    }
 
 
 def _jobs(located: Located, judged: Judged) -> list[tuple[int, ...]]:

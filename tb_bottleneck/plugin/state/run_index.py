@@ -71,6 +71,24 @@ def id_of(recording: RecordingFile) -> str:
     return hashlib.sha256(os.fsencode(recording.path) + b"\0" + recording.run.encode()).hexdigest()[:16]
 
 
+def scan_logdir(
+    roots: Sequence[Root],
+    scan: Callable[[Sequence[Root]], Listing] = scan_all,
+    last: LogdirScan | None = None,
+) -> LogdirScan:
+    """Returns a scan of the logdir. If the recordings are those of `last`, they are the same tuple, so that what others
+    built from it stays valid."""
+    listing, review = scan(roots), read_all(roots)
+    same = last is not None and listing.recordings == last.listing.recordings
+    recordings = last.listing.recordings if same and last is not None else listing.recordings
+    return LogdirScan(
+        replace(listing, recordings=recordings, problems=listing.problems + review.problems),
+        {id_of(recording): recording for recording in recordings},
+        review.notes,
+        reviews_of(review.notes, recordings),
+    )
+
+
 class RunIndex:
     """Holds the last scan of the logdir in memory. A thread of its own scans the disk. Any thread may call every
     method."""
@@ -114,15 +132,6 @@ class RunIndex:
 
     def _scan_in_turns(self) -> None:
         with short_turns():
-            listing, review = self._scan(self._roots), read_all(self._roots)
-            last, recordings = self._last, listing.recordings
-            if last is not None and recordings == last.listing.recordings:
-                recordings = last.listing.recordings  # the same tuple, so what others built from it stays valid
-            scan = LogdirScan(
-                replace(listing, recordings=recordings, problems=listing.problems + review.problems),
-                {id_of(recording): recording for recording in recordings},
-                review.notes,
-                reviews_of(review.notes, recordings),
-            )
+            scan = scan_logdir(self._roots, self._scan, self._last)
             with self._lock:
                 self._last = scan
