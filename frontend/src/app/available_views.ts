@@ -65,7 +65,7 @@ export function missingBecause(view: View, report: Report, chosen: RunEntry, mem
   return recordingFor(view, chosen, members) === chosen ? FACTS[view].missing(report, chosen) : undefined;
 }
 
-/** The requested view, or the diagnosis if this recording does not have it. */
-export function availableView(requested: View, report: Report, entry: RunEntry): View {
-  return FACTS[requested].missing(report, entry) === undefined ? requested : "diagnosis";
+/** Why this recording does not have a view; undefined if it has it. The diagnosis is then shown in its place. */
+export function missingFrom(view: View, report: Report, entry: RunEntry): string | undefined {
+  return FACTS[view].missing(report, entry);
 }

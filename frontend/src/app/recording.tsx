@@ -8,7 +8,7 @@ import { liveJobOf } from "../shared/live";
 import type { Report, ReportAnswer } from "../shared/report";
 import { keyOf } from "../shared/run/keys";
 import { trainingOf } from "../shared/run/trainings";
-import { availableView, hasView, titleOf } from "./available_views";
+import { hasView, missingFrom, titleOf } from "./available_views";
 import { Evidence } from "./evidence";
 import { KNOWN_SCHEMA } from "./state";
 import { useJob } from "./use_job";
@@ -38,7 +38,8 @@ function Content({ report, analysis, shown }: Props) {
   useEffect(() => {
     if (notInList) shown?.session.refresh(); // it was judged just now, and the list beside it says that it was not
   }, [notInList]);
-  const view = shown ? availableView(shown.state.view, report, shown.entry) : "diagnosis";
+  const missing = shown && missingFrom(shown.state.view, report, shown.entry);
+  const view = shown && missing === undefined ? shown.state.view : "diagnosis";
   const live = liveJobOf(shown?.state.live, report.run);
   return (
     <article>
@@ -54,6 +55,11 @@ function Content({ report, analysis, shown }: Props) {
       </Headline>
       {training && shown && <Evidence training={training} shown={shown.entry} choose={(recording) => shown.session.choose(keyOf(recording), hasView(view, recording) ? view : "diagnosis")} />}
       {shown && <Tabs report={report} entry={shown.entry} training={training} session={shown.session} view={view} />}
+      {missing !== undefined && (
+        <section class="notice" role="status">
+          This recording has no view {titleOf(shown!.state.view)}: {missing}
+        </section>
+      )}
       <ErrorBoundary key={view} report={report}>
         {shown ? (
           <ViewPanel view={view} report={report} {...shown} />

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { availableView, hasView, missingBecause, recordingFor } from "../../src/app/available_views";
+import { hasView, missingBecause, missingFrom, recordingFor } from "../../src/app/available_views";
 import type { Report, RunEntry } from "../../src/shared/report";
 import { VIEWS } from "../../src/shared/run/views";
 import { entry, report } from "../recordings";
@@ -21,8 +21,8 @@ test("a recording has the views with content", () => {
 });
 
 test("a missing view is replaced by the diagnosis", () => {
-  assert.equal(availableView("timeline", report("a"), trace), "timeline");
-  assert.equal(availableView("timeline", report("b"), telemetry), "diagnosis");
+  assert.equal(missingFrom("timeline", report("a"), trace), undefined);
+  assert.match(missingFrom("timeline", report("b"), telemetry) ?? "", /no single operations/);
 });
 
 test("a view opens with the recording of the training that has it", () => {

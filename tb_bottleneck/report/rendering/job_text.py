@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.report.rendering import efficiency
 from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
-from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
+from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, fix_lines, wrapped
 from tb_bottleneck.report.rendering.table_rows import Row, kind_of
 from tb_bottleneck.report.rendering.text import account_lines, gain_text, heading, render
 from tb_bottleneck.report.rendering.verdict import alert_after, alert_before
@@ -34,8 +34,7 @@ def _lines(job: pb.Job) -> Iterator[str]:
         yield f"Step: {duration_text(job.step_ns)}{_hosts(job)}"
     for reason in job.health.reasons:
         yield from wrapped(f"- {reason.detail} [{reason.code}]", "  ")
-        if reason.fix:
-            yield Line(f"      fix: {reason.fix}", "code")
+        yield from fix_lines(reason.fix)
     yield from account_lines(job)
     for number, culprit in enumerate(job.culprits, 1):
         yield from ("", *_culprit(number, culprit))

@@ -37,6 +37,18 @@ def wrapped(text: str, indent: str = "") -> list[str]:
 
 
 RULE = Line("─" * 72, "rule")
+_SHORT = 80
+
+
+def fix_lines(code: str) -> Iterator[Line]:
+    """Yields the lines of `code`, the fix of a defect of a recording, after "fix:". The comment of a long line follows
+    it, because above it would separate the defect from its fix."""
+    for number, line in enumerate(code.splitlines()):
+        indent = "           " if number else "      fix: "
+        comment = _COMMENT.fullmatch(line) if len(indent + line) > _SHORT else None
+        yield Line(f"{indent}{comment[1] if comment else line}", "code")
+        if comment:
+            yield Line(f"           {comment[2]}", "code")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tb_bottleneck.report.rendering.figures import (
     small_share_text,
     value_text,
 )
-from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, wrapped
+from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, fix_lines, wrapped
 from tb_bottleneck.report.rendering.verdict import checked_lines, note_of, verdict_lines
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -128,8 +128,7 @@ def _health(report: pb.Report) -> Iterator[str]:
     yield heading(f"The recording is {report.health.status}")
     for reason in report.health.reasons:
         yield from wrapped(f"- {reason.detail} [{reason.code}]", "  ")
-        for number, line in enumerate(reason.fix.splitlines()):
-            yield Line(f"           {line}" if number else f"      fix: {line}", "code")
+        yield from fix_lines(reason.fix)
 
 
 def account_lines(report: pb.Report | pb.Job) -> Iterator[str]:

@@ -46,7 +46,7 @@ def test_a_recording_without_steps_is_not_described_per_step(tmp_path):
     )
     assert "Kernels in all: 8" in text
     assert "per step" not in text.partition("1. ")[2].partition("To confirm")[0]
-    assert "      fix: for batch in batches: " in text
+    assert "      fix: for batch in batches:\n           # what repeats" in text
     assert "               model(batch)\n" in text
     assert "in requests" not in text, "nothing in the recording shows a server"
 
