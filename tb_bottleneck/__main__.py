@@ -5,41 +5,29 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from tb_bottleneck.base.errors import NoCluster, NotFound, Unreadable, Unusable
-from tb_bottleneck.commands import (
-    capture,
-    compare,
-    diagnose,
-    doctor,
-    export,
-    list_runs,
-    mcp,
-    review,
-    run,
-    tree,
-    try_change,
-    watch,
-    what_if,
-)
 from tb_bottleneck.commands.arguments import Parser, version_text
 
-_COMMANDS = (
-    diagnose,
-    list_runs,
-    tree,
-    compare,
-    what_if,
-    export,
-    review,
-    run,
-    watch,
-    capture,
-    try_change,
-    doctor,
-    mcp,
-)
+_MODULES = {
+    "diagnose": "diagnose",
+    "list": "list_runs",
+    "tree": "tree",
+    "compare": "compare",
+    "what-if": "what_if",
+    "export": "export",
+    "review": "review",
+    "run": "run",
+    "watch": "watch",
+    "capture": "capture",
+    "try": "try_change",
+    "doctor": "doctor",
+    "mcp": "mcp",
+}
+"""The modules of the commands, in the order of the list of commands."""
+
 REPLACED = {
     "calibrate": "`tb-bottleneck doctor` measures the peak rates of this machine's device and stores them",
     "schema": "the JSON Schemas are files of the package: tb_bottleneck/schema/json",
@@ -61,8 +49,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"tb-bottleneck: there is no command {arguments[0]} any more: {REPLACED[arguments[0]]}", file=sys.stderr)
         return 2
     if arguments[:1] == ["try"]:  # what follows -- is the command of a program, with options of its own
-        arguments, command = try_change.command_of(arguments)
-    options = argument_parser().parse_args(arguments)
+        from tb_bottleneck.commands.try_change import command_of
+
+        arguments, command = command_of(arguments)
+    options = argument_parser(*arguments[:1]).parse_args(arguments)
     options.command = command
     run_program = getattr(options, "run_program", None)
     try:
@@ -84,18 +74,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status if run_program is None else int(run_program(options))
 
 
-def argument_parser() -> argparse.ArgumentParser:
-    """Returns the parser of the command line with all commands."""
+def argument_parser(first: str = "") -> argparse.ArgumentParser:
+    """Returns the parser of the command line for arguments that begin with `first`: with one command if `first` is its
+    name, else with all commands."""
+    names = () if first == "--version" else (first,) if first in _MODULES else tuple(_MODULES)
+    modules = {name: import_module(f"tb_bottleneck.commands.{_MODULES[name]}") for name in names}
     parser = Parser(
         prog="tb-bottleneck",
         description="Explains why a PyTorch training run is slow, and what to change first.",
-        epilog=diagnose.EXAMPLES,
+        epilog=modules["diagnose"].EXAMPLES if len(modules) > 1 else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, help="show the version and which reader of traces is used")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in _COMMANDS:
-        command.add(commands)
+    for module in modules.values():
+        module.add(commands)
     return parser
 
 

@@ -6,7 +6,7 @@ import os
 import pytest
 from comparison.drawn_runs import recorded, repeated
 
-from tb_bottleneck.__main__ import _COMMANDS, argument_parser
+from tb_bottleneck.__main__ import _MODULES, argument_parser
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.commands.arguments import RunFiles, recordings_of
 from tb_bottleneck.sources.logdir import Listing, RecordingFile
@@ -18,7 +18,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 
 
 def test_every_command_is_there() -> None:
-    assert len(parsers()) == len(_COMMANDS)
+    assert len(parsers()) == len(_MODULES)
 
 
 @pytest.mark.parametrize("name", sorted(parsers()))
