@@ -17,6 +17,7 @@ from pathlib import Path
 from google.protobuf.message import Message
 from helpers.draw import drawn
 from helpers.flight_recorder import RANKS, dump, entry
+from helpers.little_memory import in_this_process
 from helpers.perfetto_writer import perfetto_of
 from helpers.simulated_telemetry import simulate
 from helpers.snapshots import random_snapshot
@@ -289,7 +290,8 @@ def _snapshots() -> list[bytes]:
 
 
 def _snapshot(folder: Path, data: bytes) -> Behaviour:
-    return check(diagnose_snapshot(_written(folder, "snapshot.pickle", data)))
+    with in_this_process():
+        return check(diagnose_snapshot(_written(folder, "snapshot.pickle", data)))
 
 
 def _dumps() -> list[bytes]:
@@ -301,7 +303,8 @@ def _dumps() -> list[bytes]:
 def _collectives(folder: Path, data: bytes) -> Behaviour:
     for rank, content in enumerate((data, _dumps()[0])):
         _written(folder, f"nccl_trace_rank_{rank}", content)
-    dumps = dumps_in(str(folder))
+    with in_this_process():
+        dumps = dumps_in(str(folder))
     found = first_divergence(dumps)
     return (
         len(dumps) == RANKS - 1,

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from tb_bottleneck.base.errors import Unusable
-from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure, WorkerLimits, as_report
+from tb_bottleneck.plugin.workers.ipc import ListedReport, Refusal, WorkerFailure, WorkerLimits, as_report
 from tb_bottleneck.plugin.workers.pool import WorkerPool
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion
 from tb_bottleneck.plugin.workers.worker_client import Task, WorkerProcess
@@ -129,7 +129,9 @@ class Workers:
 def _analyse(
     recording: RecordingFile, process: WorkerProcess, on_progress: Callable[[float], None]
 ) -> Report | WorkerFailure:
-    return process.analyse(recording, on_progress)
+    outcome = process.analyse(recording, on_progress)
+    assert not isinstance(outcome, ListedReport), "a whole report was requested"
+    return outcome
 
 
 def _ask(

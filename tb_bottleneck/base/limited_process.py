@@ -25,7 +25,7 @@ which uses up the memory limit, and would occupy cores that the training needs."
 
 _START = (
     "import sys; sys.path[:] = sys.argv[2].split('\\n'); from tb_bottleneck.base import limited_process; "
-    "limited_process._serve(sys.argv[1])"
+    "limited_process._serve(sys.argv[1], int(sys.argv[3]), int(sys.argv[4]))"
 )
 
 
@@ -85,12 +85,21 @@ def run_limited(function: str, data: Iterable[bytes]) -> bytes:
     Raises:
         BottleneckError: the function raised this error, or `data` did.
         TooLarge: the function needs more memory or time than the limits.
+        Unusable: an environment variable with a limit is not a positive number.
     """
+    try:
+        memory, seconds = memory_limit(os.environ), max(int(seconds_limit(os.environ)), 1)
+    except ValueError as error:
+        raise errors.Unusable(str(error)) from None
     blocks = iter(data)
     first = next(blocks, b"")  # before the process starts: the file may not exist
-    command = [sys.executable, "-c", _START, function, module_path()]
-    environment = {**os.environ, **ONE_THREAD}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", _START, function, module_path(), str(memory), str(seconds)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **ONE_THREAD},
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -104,20 +113,19 @@ def run_limited(function: str, data: Iterable[bytes]) -> bytes:
     name, separator, result = reply.partition(b"\n")
     if not separator:
         raise errors.TooLarge(
-            f"Reading the file took more than {seconds_limit(os.environ):g} s, or something ended the process."
+            f"Reading the file took more than {seconds} s, or something ended the process that read it."
         )
     if name:
         raise getattr(errors, name.decode())(result.decode())
     return result
 
 
-def _serve(function: str) -> None:
+def _serve(function: str, memory: int, seconds: int) -> None:
     """Writes the result of `function`, or the name and the text of its error, to stdout. Runs in the new process."""
     with os.fdopen(os.dup(1), "wb") as replies:
         os.dup2(2, 1)  # what the function prints does not belong to the reply
         gc.disable()  # this process ends soon; with millions of new objects, collections would take most of the time
-        memory = memory_limit(os.environ)
-        limit_resources(memory, max(int(seconds_limit(os.environ)), 1))
+        limit_resources(memory, seconds)
         try:
             reply = b"\n" + pkgutil.resolve_name(function)(sys.stdin.buffer)
         except errors.BottleneckError as error:
@@ -127,5 +135,7 @@ def _serve(function: str) -> None:
                 f"TooLarge\nReading the file needs more than {memory / GIB:.3g} GiB of memory, which is the limit. "
                 "Set TB_BOTTLENECK_MEMORY_GIB to a larger number."
             ).encode()
+        except Exception as error:
+            reply = f"Unreadable\nThe file cannot be read: {type(error).__name__}: {error}".encode("utf-8", "replace")
         with contextlib.suppress(BrokenPipeError):  # the other process has ended
             replies.write(reply)

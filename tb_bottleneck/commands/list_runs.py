@@ -60,7 +60,7 @@ def add(commands: "Subparsers") -> None:
         help=f"columns to print: {', '.join(COLUMN_NAMES)} (default: those that fit)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object with all columns")
-    parser.set_defaults(run=_list, write=False)
+    parser.set_defaults(run=_list, write=False, for_list=True)
 
 
 def _columns(text: str) -> tuple[str, ...]:

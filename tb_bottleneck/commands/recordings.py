@@ -105,9 +105,8 @@ def _together(recordings: list[tuple[str, str]], options: argparse.Namespace) ->
     from tb_bottleneck.schema.bottleneck_pb2 import Report
 
     several = len(recordings) > 1
-    tasks = [
-        Task(path, run, not options.no_cache, several, getattr(options, "write", False)) for path, run in recordings
-    ]
+    write, for_list = getattr(options, "write", False), getattr(options, "for_list", False)
+    tasks = [Task(path, run, not options.no_cache, several, write, for_list) for path, run in recordings]
     places = {name: getattr(options, name) for name in ("processes", "scheduler", "scheduler_file", "workers")}
     results = analyse_all(tasks, progress_bar(), **places)
     reports = [Report.FromString(result.report) for result in results]
@@ -118,7 +117,7 @@ def _together(recordings: list[tuple[str, str]], options: argparse.Namespace) ->
     from tb_bottleneck.jobs.report.health import JobWriter
     from tb_bottleneck.jobs.report.job_report import judged_together
 
-    writer = JobWriter(reports, paths) if getattr(options, "write", False) else None
+    writer = JobWriter(reports, paths) if write else None
     directories = [os.path.dirname(path) for path in paths]
     joined, jobs = judged_together(
         directories, reports, [result.summary for result in results], writer.write if writer is not None else None

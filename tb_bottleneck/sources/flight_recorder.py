@@ -145,7 +145,7 @@ def _number(value: object) -> int | None:
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and abs(value) < 1 << 62
+    return type(value) is int and abs(value) < 1 << 62
 
 
 def _shapes(value: object) -> Shapes:

@@ -11,11 +11,8 @@ from demo.index import read_index
 from demo.pairs import RECORDED
 from tb_bottleneck import jobs
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.catalogue import all_texts
 from tb_bottleneck.knowledge.texts import cpu_words, job_texts, on_cpu, words_for
-from tb_bottleneck.report.cache import sidecar
-from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -66,19 +63,6 @@ def test_checks_leave_out_what_no_run_on_the_cpu_has():
     assert "Host waits for the device" not in clear
     report.device.kind = "cuda"
     assert "Host waits for the device" in render(report)
-
-
-def test_a_saved_report_is_taken_with_these_words(tmp_path):
-    (recorded,) = RECORDED.glob("checkpointing/slow/*.gz")
-    path = tmp_path / recorded.name
-    path.write_bytes(recorded.read_bytes())
-    report = diagnose(str(path))
-    assert report.findings
-    sidecar.write(str(path), identity_of(str(path)), report)
-    taken = sidecar.read(str(path), identity_of(str(path)))
-    assert taken is not None
-    assert taken.findings[0].title == report.findings[0].title
-    assert [row.meaning for row in taken.account] == [row.meaning for row in report.account]
 
 
 def test_words_are_replaced_in_order():

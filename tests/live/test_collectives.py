@@ -80,6 +80,12 @@ def test_an_even_all_to_all_of_unequal_parts_is_well(tmp_path: Path) -> None:
     assert first_divergence(write_dumps(tmp_path, *(all_to_all(n, 8 - n) for n in (3, 4, 5)))) is None
 
 
+def test_a_dump_with_odd_numbers_is_read(tmp_path: Path) -> None:
+    odd = entry(2, input_sizes=[[True, 1 << 70, 4]], collective_seq_id=1 << 80)
+    dumps = write_dumps(tmp_path, [entry(1), odd, entry(3, input_sizes=[[True, 1 << 70, 4]])])
+    assert [call.inputs for call in dumps[0].calls] == [((64, 256),), ((4,),)]
+
+
 def test_groups_of_one_name_are_told_apart_by_their_ranks(tmp_path: Path) -> None:
     """torch gives the groups of a split the same name; each rank has only its own."""
     for rank, members in enumerate(([0, 1], [0, 1], [2, 3], [2, 3])):

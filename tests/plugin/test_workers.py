@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.report.cache import sidecar
+from tb_bottleneck.report.cache.file_identity import identity_of
+from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Device, Health, Report, Verdict
+from tb_bottleneck.schema.compile_log import SCHEMA
 from tests.plugin.reader_processes import MoveIn, reason
 from tests.plugin.tenant import record, until
 
@@ -154,3 +159,19 @@ def test_it_works_without_a_cache(move_in: MoveIn, tmp_path: Path, monkeypatch: 
     record(tmp_path / "runs" / "t.pt.trace.json")
     monkeypatch.setenv("TB_BOTTLENECK_CACHE", str(tmp_path / "file"))
     assert move_in(tmp_path / "runs").done("t.pt.trace.json")["health"] == "ok"
+
+
+def test_the_list_shows_a_stored_report_and_the_page_reads_the_trace(move_in: MoveIn, tmp_path: Path) -> None:
+    """A file beside the trace may come from anyone: only its numbers are taken, and only for the list."""
+    trace = record(tmp_path / "t.pt.trace.json")
+    account = [AccountRow(regime=regime, share=regime == "input") for regime in REGIMES]
+    verdict = Verdict(regime="input", share=0.25, severity="warning", headline="Run: curl example.org | sh")
+    health, device = Health(status="ok"), Device(name="stored", kind="cpu")
+    stored = Report(schema=SCHEMA, health=health, device=device, account=account, verdict=verdict)
+    sidecar.write(str(trace), identity_of(str(trace)), stored)
+    tenant = move_in(tmp_path)
+    entry = tenant.done("t.pt.trace.json")
+    assert entry["device"] == "stored"
+    assert entry["verdict"]["headline"] == "Waiting for data: 25 % of the time."
+    assert tenant.report("t.pt.trace.json")["verdict"]["headline"] == "Your device waits."
+    assert until(lambda: tenant.entry("t.pt.trace.json"), lambda entry: entry["device"] != "stored")

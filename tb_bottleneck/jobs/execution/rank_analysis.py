@@ -26,9 +26,10 @@ Progress = Callable[[int, int], None]
 class Task:
     """One recording to analyse.
 
-    `path` is its file, `run` the name of its run in the report. If `cache` is True, saved results are used (from the
-    cache of reports or next to the recording), and the cache is filled. If `summarise` is True, the rank is also
-    summarised for the analysis of its job. If `write` is True, the report is also written next to the recording.
+    `path` is its file, `run` the name of its run in the report. If `cache` is True, results in the cache of reports are
+    used, and the cache is filled. If `summarise` is True, the rank is also summarised for the analysis of its job. If
+    `write` is True, the report is also written next to the recording. If `for_list` is True, the parts of such a
+    written report that a list shows suffice.
     """
 
     path: str
@@ -36,6 +37,7 @@ class Task:
     cache: bool = True
     summarise: bool = True
     write: bool = False
+    for_list: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,9 @@ def analyse(task: Task, progress: Progress | None = None) -> RankResult:
 def _with_files(task: Task, progress: Progress | None) -> RankResult:
     """Returns the result of one recording, from the cache or from a report next to the recording if possible. If the
     task asks for it, fills the cache and writes the report next to the recording."""
+    from tb_bottleneck.report.cache.cached_diagnosis import is_repeatable
     from tb_bottleneck.report.cache.file_identity import identity_of
     from tb_bottleneck.report.cache.report_store import Store
-    from tb_bottleneck.report.cache.sidecar import is_repeatable
 
     identity = identity_of(task.path)
     store = Store.from_environment(os.environ) if task.cache else None
@@ -96,18 +98,19 @@ def _saved(task: Task, identity: "FileIdentity | None", store: "Store | None") -
     the file cannot be accessed. The returned report is None if no report was saved, if the task does not use the cache,
     or if the task needs a summary of the rank and no summary was saved. The summary may be empty."""
     from tb_bottleneck.report.cache import sidecar
+    from tb_bottleneck.report.cache.cached_diagnosis import named
 
     if identity is None or not task.cache:
         return None, b""
-    report = (store.get(identity) if store else None) or sidecar.read(task.path, identity)
+    report = store.get(identity) if store else None
+    if report is None and task.for_list:
+        report = sidecar.read(task.path, identity)
     if report is None:
         return None, b""
     summary = store.get_summary(identity) if store and task.summarise else None
     if task.summarise and summary is None and report.HasField("membership"):
         return None, b""
-    # File names are bytes; messages accept only valid text.
-    report.run, report.source = task.run, os.fsencode(os.path.basename(task.path)).decode("utf-8", "replace")
-    return report, summary or b""
+    return named(report, task.path, task.run), summary or b""
 
 
 def _analysed(task: Task, progress: Progress | None) -> "tuple[pb.Report, bytes]":

@@ -16,7 +16,7 @@ from itertools import count
 from typing import NamedTuple
 
 from tb_bottleneck.plugin.state.run_index import LruCache
-from tb_bottleneck.plugin.workers.ipc import WorkerLimits, as_report
+from tb_bottleneck.plugin.workers.ipc import ListedReport, WorkerFailure, WorkerLimits, as_report
 from tb_bottleneck.plugin.workers.pool import WorkerPool
 from tb_bottleneck.plugin.workers.worker_client import WorkerProcess
 from tb_bottleneck.report.digest import Digest
@@ -106,11 +106,12 @@ DONE = AnalysisState("done", 1.0)
 
 
 class Analysis(NamedTuple):
-    """The report of a recording, its digest, and whether the worker process made no report."""
+    """The result for one recording: its digest, and its report, or None if only the digest was stored next to it.
+    `failed` is True if the worker process made no report."""
 
-    report: Report
     digest: Digest
-    failed: bool
+    report: Report | None
+    failed: bool = False
 
 
 class AnalysisQueue(WorkerPool[RecordingFile, Analysis]):
@@ -194,10 +195,13 @@ class AnalysisQueue(WorkerPool[RecordingFile, Analysis]):
         return self._waiting.take() if self._waiting and not self._is_abandoned() else None
 
     def _run(self, worker: WorkerProcess, request: RecordingFile) -> Analysis:
-        outcome = worker.analyse(request, partial(self._advance, request))
-        failed = not isinstance(outcome, Report)
-        report = outcome if isinstance(outcome, Report) else as_report(request, outcome)
-        return Analysis(report, Digest.of(report), failed)
+        for_list = request not in self._requested_at
+        outcome = worker.analyse(request, partial(self._advance, request), for_list)
+        if isinstance(outcome, ListedReport):
+            return Analysis(Digest.of(outcome.report), None)
+        failed = isinstance(outcome, WorkerFailure)
+        report = as_report(request, outcome) if isinstance(outcome, WorkerFailure) else outcome
+        return Analysis(Digest.of(report), report, failed)
 
     def _advance(self, request: RecordingFile, share: float) -> None:
         super()._advance(request, share)
@@ -212,8 +216,10 @@ class AnalysisQueue(WorkerPool[RecordingFile, Analysis]):
             self._waiting.add(request)  # for the next client
             return
         self._digests[request] = outcome.digest
-        self._reports.put(request, outcome.report)
         self._retry_at.pop(request, None)
+        if outcome.report is None:
+            return
+        self._reports.put(request, outcome.report)
         delay = self._retry_delay(request, {reason.code for reason in outcome.report.health.reasons})
         if delay is not None:
             self._retry_at[request] = time.monotonic() + delay

@@ -37,6 +37,13 @@ class WorkerFailure:
 
 
 @dataclass(frozen=True)
+class ListedReport:
+    """The parts of a stored report that a list shows."""
+
+    report: Report
+
+
+@dataclass(frozen=True)
 class Refusal:
     """The reason why a question has no answer, as a sentence. For example, the recording cannot be read, or a device is
     not known. The worker process itself did not fail."""
@@ -100,9 +107,10 @@ _HEAD = struct.Struct(">cI")
 class FrameKind(Enum):
     """The kind of content of a frame, which is one message on the pipe between the server and a worker process."""
 
-    REQUEST = b"Q"  # to the worker: JSON {"path", "run", "source"} of a recording, or a question (questions.py)
+    REQUEST = b"Q"  # to the worker: JSON {"path", "run", "source", "for_list"}, or a question (questions.py)
     PROGRESS = b"P"  # from the worker: a share done, see pack_share
     REPORT = b"R"  # from the worker: a serialized Report
+    LISTED = b"L"  # from the worker: a serialized Report with the parts that a list shows
     ANSWER = b"A"  # from the worker: the answer to a question
     REFUSAL = b"N"  # from the worker: a sentence; the question has no answer
     FAILURE = b"F"  # from the worker: JSON {"code", "detail"}

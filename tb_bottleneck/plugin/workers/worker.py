@@ -23,8 +23,8 @@ from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.limited_process import limit_resources
 from tb_bottleneck.plugin.workers.ipc import FrameKind, pack_share, read_frame, write_frame
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, decode
+from tb_bottleneck.report.cache.cached_diagnosis import Analyse, diagnose_cached, listed
 from tb_bottleneck.report.cache.report_store import Store
-from tb_bottleneck.report.cache.sidecar import Analyse, diagnose_cached
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.sources.file_system import LOCAL
 
@@ -48,8 +48,8 @@ def analyse_recordings(function: str, memory_bytes: int, parent: int) -> None:
     `diagnosis.recording.diagnose_recording`, or of a function with the same signature. `memory_bytes` limits the
     address space of this process, and `parent` is the process id of the server."""
     requests, replies = _start(memory_bytes, parent)
-    diagnose = partial(diagnose_cached, pkgutil.resolve_name(function), Store.from_environment(os.environ))
-    _serve(requests, replies, partial(_report, diagnose))
+    store = Store.from_environment(os.environ)
+    _serve(requests, replies, partial(_report, pkgutil.resolve_name(function), store))
 
 
 def answer_questions(function: str, memory_bytes: int, parent: int) -> None:
@@ -94,15 +94,17 @@ def _answer(answer: Answer, traces: "TraceCache", payload: bytes, progress: Prog
         return _failure("analysis_failed", _described(error))
 
 
-def _report(diagnose: Analyse, payload: bytes, progress: ProgressCallback) -> Reply:
-    """Returns the reply to `payload`, the request for the report of one recording, which the function `diagnose` makes.
+def _report(analyse: Analyse, store: Store | None, payload: bytes, progress: ProgressCallback) -> Reply:
+    """Returns the reply to `payload`, the request for the report of one recording, which the function `analyse` makes.
     Errors become replies, so that a failure affects one recording only."""
     job = json.loads(payload)
     try:
-        report = diagnose(job["path"], run=job["run"], progress=progress)
+        report = listed(store, job["path"], job["run"]) if job["for_list"] else None
+        kind = FrameKind.REPORT if report is None else FrameKind.LISTED
+        report = report or diagnose_cached(analyse, store, job["path"], run=job["run"], progress=progress)
         report.run, report.source = job["run"], job["source"]
         as_json(report)  # a report without a JSON form must fail here, not in a route
-        return FrameKind.REPORT, report.SerializeToString()
+        return kind, report.SerializeToString()
     except BrokenPipeError:  # the server has ended
         raise
     except MemoryError:

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from tb_bottleneck.base.limited_process import ONE_THREAD, module_path
 from tb_bottleneck.plugin.workers.ipc import (
     FrameKind,
+    ListedReport,
     Refusal,
     WorkerFailure,
     WorkerLimits,
@@ -37,7 +38,7 @@ _START = (
 Task = Literal["analyse_recordings", "answer_questions"]
 """The function of worker.py that a worker process runs."""
 
-Outcome = Report | WorkerFailure
+Outcome = Report | ListedReport | WorkerFailure
 Reply = bytes | Refusal | WorkerFailure
 _INVALID_REPLY = WorkerFailure("worker_died", "the worker process sent an invalid reply")
 
@@ -56,11 +57,13 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
-    def analyse(self, recording: RecordingFile, on_progress: Callable[[float], None]) -> Outcome:
-        """Returns the report of `recording`, or a WorkerFailure. Calls `on_progress` with the completed fraction (0 to
-        1). Never raises."""
-        request = json.dumps({"path": recording.path, "run": recording.run, "source": recording.source}).encode()
-        outcome = self._run(request, on_progress)
+    def analyse(
+        self, recording: RecordingFile, on_progress: Callable[[float], None], for_list: bool = False
+    ) -> Outcome:
+        """Returns the report of `recording`, or a WorkerFailure. With `for_list`, a report that is stored next to the
+        recording suffices. Calls `on_progress` with the completed fraction (0 to 1). Never raises."""
+        names = {"path": recording.path, "run": recording.run, "source": recording.source}
+        outcome = self._run(json.dumps({**names, "for_list": for_list}).encode(), on_progress)
         return outcome if isinstance(outcome, Outcome) else _INVALID_REPLY
 
     def ask(self, question: RecordingQuestion, on_progress: Callable[[float], None]) -> Reply:
@@ -69,7 +72,7 @@ class WorkerProcess:
         outcome = self._run(encode(question), on_progress)
         return outcome if isinstance(outcome, Reply) else _INVALID_REPLY
 
-    def _run(self, request: bytes, on_progress: Callable[[float], None]) -> Report | Reply:
+    def _run(self, request: bytes, on_progress: Callable[[float], None]) -> Outcome | Reply:
         try:
             process = self._started()
         except OSError as error:
@@ -83,7 +86,7 @@ class WorkerProcess:
         finally:
             timer.cancel()
             timer.join()
-        if isinstance(outcome, Report | bytes | Refusal) and not expired.is_set():
+        if isinstance(outcome, Report | ListedReport | bytes | Refusal) and not expired.is_set():
             return outcome
         status = self._end(process)  # after a failure the process is in an unknown state
         if expired.is_set():
@@ -149,7 +152,7 @@ def command(task: Task, function: str, memory_bytes: int) -> list[str]:
 
 def _exchange(
     process: "subprocess.Popen[bytes]", request: bytes, on_progress: Callable[[float], None]
-) -> Report | Reply | None:
+) -> Outcome | Reply | None:
     """Sends `request` to `process` and returns the reply. Returns None if the process ends; kills the process and
     returns None if the reply is invalid."""
     try:
@@ -164,10 +167,12 @@ def _exchange(
     return None
 
 
-def _decoded(kind: FrameKind, payload: bytes) -> Report | Reply:
+def _decoded(kind: FrameKind, payload: bytes) -> Outcome | Reply:
     """Returns the content of a reply frame. Raises ValueError or DecodeError if it is invalid."""
     if kind is FrameKind.REPORT:
         return Report.FromString(payload)
+    if kind is FrameKind.LISTED:
+        return ListedReport(Report.FromString(payload))
     if kind is FrameKind.ANSWER:
         return payload
     if kind is FrameKind.REFUSAL:

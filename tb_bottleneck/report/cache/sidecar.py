@@ -1,15 +1,12 @@
-"""Reuses the report of a recording if the same code has already diagnosed the same file.
+"""The report that `diagnose --write` stores next to its trace, as NAME.bottlenecks.json (the sidecar).
 
-The report is stored next to its trace as NAME.bottlenecks.json (the sidecar), and is used while the trace is unchanged.
-A logdir is often shared, so a sidecar is untrusted: its numbers are accepted, but all sentences and advised code must
-be texts of this package (own_texts.py). An invalid sidecar is ignored, and the trace is read instead.
+A logdir is often shared, so a sidecar is untrusted. Lists of recordings take its ids, names and numbers while the trace
+is unchanged, and show this package's own texts about them; a whole report is always made from the trace.
 """
 
 import errno
 import json
-import os
 import re
-from collections.abc import Callable, Sequence
 from math import fsum, inf
 from pathlib import Path
 
@@ -19,31 +16,44 @@ from google.protobuf.message import Message
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.persistence import write_atomically
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
-from tb_bottleneck.knowledge.texts import guarded, on_cpu
-from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
-from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
-from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES, Store
-from tb_bottleneck.report.rendering.json_form import as_dict, as_json
+from tb_bottleneck.base.units import share_text
+from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.knowledge.memory_texts import memory_advice
+from tb_bottleneck.knowledge.texts import words_for
+from tb_bottleneck.replay.scenario_texts import assumptions, word
+from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.report.builders.action import action_of, set_action
+from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
+from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES
+from tb_bottleneck.report.memory_alert import set_alert
+from tb_bottleneck.report.rendering.json_form import as_dict
 from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.sources.logdir import SIDECAR_ENDING
 from tb_bottleneck.sources.paths import filesystem_of, is_url
 
 MODE = 0o644  # other users read it too
+MAX_NAME = 600  # characters
 
 _KEYS = {"made_by", "size", "mtime_ns", "beside", "report"}
+_LISTED = (
+    "schema", "evidence_source", "witness", "rank", "world_size", "device", "health", "window", "account", "regimes",
+    "membership", "efficiency", "unprofiled", "memory", "plan", "findings", "verdict", "revision",
+)  # fmt: skip
+"""The parts of a report from which a list is made (report/digest.py)."""
+
+_NAMES = {"Report": "revision", "Device": "name", "Membership": "default_group"}
+"""The fields with names, which are untrusted in every report. By message."""
+
+_IDENTIFIER = re.compile(r"\w{0,60}", re.ASCII)
 _TIMES = frozenset(("ns_per_step", "step_ns", "step_times_ns", "step_ns_after", "mean", "median", "p10", "p90"))
 _RATIOS = frozenset(("expected", "low", "high", "speedup_total", "ratio"))
 SUM_TOLERANCE = 1e-6  # largest deviation of the sum of an account's shares from 1
 # The regimes of a valid account: all regimes or, if there is no verdict, none.
 _ACCOUNTS: tuple[list[str], ...] = ([], list(REGIMES))
 _JUDGED = (*REGIMES, Regime.GPU_UNUSED)
-# A terminal may interpret control characters; a report needs only the line break.
-_CONTROL = re.compile(r"\\u00|\\[bfrt]|[\x7f-\x9f]")
-_PLACEHOLDER = re.compile(r"\\\$(\w+)")
 
 
 def sidecar_path(trace: str) -> Path:
@@ -75,8 +85,9 @@ def write(trace: str, identity: FileIdentity, report: pb.Report) -> Path:
 
 
 def read(trace: str, identity: FileIdentity) -> pb.Report | None:
-    """Returns the report that is stored next to the trace. Returns None unless it is valid, is about the file with this
-    identity, and was made by this version of the code."""
+    """Returns the parts of the report that is stored next to the trace from which lists are made: its ids, names and
+    numbers, with texts of this package. Returns None unless the report is valid, is about the file with this identity,
+    and was made by this version of the code."""
     try:
         content = json.loads(_bytes_of(trace + SIDECAR_ENDING))
         if not isinstance(content, dict) or content.keys() != _KEYS:
@@ -85,10 +96,7 @@ def read(trace: str, identity: FileIdentity) -> pb.Report | None:
         if made_for != (code_version(), identity.size, identity.mtime_ns, identity.beside):
             return None
         report = parse_report(content["report"])
-        if not _is_valid(report):
-            return None
-        remove_foreign_texts(report)
-        return report
+        return _with_own_texts(report) if _is_valid(report) else None
     except (OSError, ValueError, KeyError, RecursionError, Unreadable, json_format.ParseError):
         return None
 
@@ -103,31 +111,17 @@ def _bytes_of(path: str) -> bytes:
         return file.read(MAX_REPORT_BYTES)
 
 
-# A number with its unit, or the expression of measures/trace/loader_workers.py: workers_advised.
-_FIGURE = r"(?:[0-9.,]{1,30}(?: %)?|[0-9]{1,9} \* previous|min\([0-9]{1,9} \* previous, [0-9]{1,9}\))"
-# Arguments and words that depend on the device and the operating system (Context.code_values).
-_ARGUMENTS = {"pinned": "(?:, pin_memory=True)?", "triton": "Triton", "windows": "Windows"}
-
-
 def _is_valid(report: pb.Report) -> bool:
-    """Returns True if tb_bottleneck could have written this report; otherwise False, or raises KeyError or
-    ValueError."""
+    """Returns True if tb_bottleneck could have written the numbers of this report."""
     regimes = [row.regime for row in report.regimes] + [report.verdict.regime] * report.HasField("verdict")
     return (
         report.schema == SCHEMA
         and report.health.status in ("ok", "degraded", "incomplete")
         and [row.regime for row in report.account] in _ACCOUNTS[report.HasField("verdict") :]
-        and _sums_to_one(report.account)
+        and (not report.account or abs(fsum(row.share for row in report.account) - 1) < SUM_TOLERANCE)
         and _has_possible_numbers(report)
         and all(regime in _JUDGED for regime in regimes)
-        and all(reason.fix in health_advice(reason.code).fixes for reason in report.health.reasons)
-        and all(_has_own_advice(finding) for finding in report.findings)
-        and not _CONTROL.search(as_json(report).replace("\\\\", ""))
     )
-
-
-def _sums_to_one(account: Sequence[pb.AccountRow]) -> bool:
-    return not account or abs(fsum(row.share for row in account) - 1) < SUM_TOLERANCE
 
 
 def _has_possible_numbers(message: Message) -> bool:
@@ -148,65 +142,61 @@ def _is_possible(name: str, number: float) -> bool:
     return (0 if name in _TIMES | _RATIOS else -inf) <= number < inf and number > -inf
 
 
-def _has_own_advice(finding: pb.Finding) -> bool:
-    """Returns True if the texts and the code of the finding are this package's advice for its cause, apart from
-    figures."""
-    if finding.regime not in _JUDGED:
-        return False
-    advice = regime_advice(finding.regime).causes[finding.cause]
-    own = (advice.title, advice.summary, advice.confirm)
-    if (finding.title, finding.fix.summary, finding.fix.confirm) not in (own, tuple(map(on_cpu, own))):
-        return False
-    lines = advice.code.template.splitlines()
-    patterns = _code_pattern(lines), _code_pattern(guarded(lines))
-    return any(re.fullmatch(pattern, "\n" + finding.fix.code) for pattern in patterns)
-
-
-def _code_pattern(template: Sequence[str]) -> str:
-    """Returns a regular expression that matches the code that `fitted_code` can make from the lines in `template`. In
-    the matched text, a line break precedes each line.
-
-    A line with a figure is optional, because `fitted_code` leaves out lines whose figure is not known.
-    """
-    lines = []
-    for line in template:
-        pattern = r"\n" + _PLACEHOLDER.sub(lambda match: _ARGUMENTS.get(match[1], _FIGURE), re.escape(line))
-        lines.append(pattern if pattern == r"\n" + re.escape(line) else f"(?:{pattern})?")
-    return "".join(lines)
-
-
-Analyse = Callable[..., Report]
-Progress = Callable[[int, int], None]
-
-_FINISHED = ("ok", "degraded", "incomplete")
-
-
-def diagnose_cached(
-    analyse: Analyse, store: Store | None, path: str, *, run: str = ".", progress: Progress | None = None
-) -> Report:
-    """Returns the stored result of `analyse(path, run=run, progress=progress)`, from `store` or from the file next to
-    the trace. If there is none, calls `analyse`, and stores the result in `store` if it is repeatable
-    (`is_repeatable`).
-
-    Raises only what `analyse` raises."""
-    identity = identity_of(path)
-    if identity is None:
-        return analyse(path, run=run, progress=progress)
-    saved = (store.get(identity) if store else None) or read(path, identity)
-    if saved is not None:
-        # File names are bytes; messages accept only valid text.
-        saved.run, saved.source = run, os.fsencode(os.path.basename(path)).decode("utf-8", "replace")
-        return saved
-    report = analyse(path, run=run, progress=progress)
-    # If the file changed while it was read, the report belongs to neither of its states.
-    if store is not None and is_repeatable(report) and identity_of(path) == identity:
-        store.put(identity, report)
+def _with_own_texts(report: pb.Report) -> pb.Report:
+    """Returns `report` with the parts in _LISTED only, and with texts of this package in place of its own. Raises
+    KeyError if a cause is unknown."""
+    for field, _ in report.ListFields():
+        if field.name not in _LISTED:
+            report.ClearField(field.name)
+    conditions = [_condition(finding) for finding in report.findings]
+    _clear_texts(report)
+    said, titles = words_for(report.device.kind), assumptions()
+    for finding, condition in zip(report.findings, conditions, strict=True):
+        advice = regime_advice(Regime(finding.regime)).causes[finding.cause]
+        finding.title, finding.fix.action = said(advice.title), said(action_of(finding.cause, advice))
+        if condition:
+            finding.speedup.unless = condition
+    for step in report.plan:
+        step.title = said(titles[SCENARIO_OF[step.cause].name].title)
+    for problem in report.memory.findings:
+        of_memory = memory_advice(problem.cause)
+        problem.title, problem.fix.action = said(of_memory.title), said(of_memory.action)
+        problem.headline = problem.fix.action or problem.title
+    if report.HasField("verdict"):
+        verdict = report.verdict
+        verdict.title = said(Regime(verdict.regime).label)
+        verdict.headline = f"{verdict.title}: {share_text(verdict.share)} of the time."
+        set_alert(verdict, report.memory)
+        set_action(report)
     return report
 
 
-def is_repeatable(report: Report) -> bool:
-    """Returns True if another diagnosis of the same file would give the same report: the report is complete, and no
-    rule failed."""
-    if report.broken_parts:
-        return False
-    return report.health.status in _FINISHED and all(verdict.status != "broken" for verdict in report.regimes)
+def _condition(finding: pb.Finding) -> str:
+    """Returns the condition of a bound (report/builders/gains.py) as a text of this package; empty if it has none."""
+    speedup = finding.speedup
+    own = {word(name).substitute() for name in ("cores_become_free", "advice_reaches")}
+    if (
+        speedup.unless in own
+        or not speedup.unless
+        or not 1 <= speedup.expected < speedup.high
+        or not finding.cost_share
+    ):
+        return speedup.unless if speedup.unless in own else ""
+    remains = 1 - (1 - 1 / speedup.expected) / finding.cost_share
+    return word("part_remains").substitute(share=share_text(remains))
+
+
+def _clear_texts(message: Message) -> None:
+    """Clears all texts in `message` but identifiers and names."""
+    for field, value in message.ListFields():
+        if isinstance(value, Message):
+            _clear_texts(value)
+        elif isinstance(value, str):
+            is_name = field.name == _NAMES.get(message.DESCRIPTOR.name)
+            text = one_line(value, MAX_NAME) if is_name else value if _IDENTIFIER.fullmatch(value) else ""
+            setattr(message, field.name, text)
+        elif field.message_type is not None:
+            for item in value:
+                _clear_texts(item)
+        elif field.type == field.TYPE_STRING:
+            message.ClearField(field.name)

@@ -23,7 +23,6 @@ from tb_bottleneck.measures.trace.loader import (
     waiting_fetches,
 )
 from tb_bottleneck.regimes.input import RULE
-from tb_bottleneck.report.cache.sidecar import _has_own_advice
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -144,7 +143,6 @@ def test_no_more_workers_are_advised_than_the_job_has_cores(tmp_path, context, a
     report = diagnose(str(path))
     finding = report.findings[0]
     assert finding.cause == "too_few_workers"
-    assert _has_own_advice(finding), "a report that is saved next to the trace is read again"
     assert advised in finding.fix.code
 
 
@@ -159,7 +157,6 @@ def test_code_that_starts_workers_is_guarded_on_windows(tmp_path, system, guard)
     first, *rest = finding.fix.code.splitlines()
     assert first.startswith('if __name__ == "__main__":') == guard
     assert all(line.startswith("    ") for line in rest) == guard or not rest
-    assert _has_own_advice(finding), "a report that is saved next to the trace is read again"
 
 
 def test_a_worker_for_each_core_is_advised_to_use_the_gpu_instead(tmp_path):

