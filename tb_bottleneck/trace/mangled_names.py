@@ -6,10 +6,10 @@ stands behind its length (5.1, External names; https://itanium-cxx-abi.github.io
 
 import re
 
-# A number; or the value of an enumerator, the number of a lambda, a substitution, a template parameter, the length of
-# an array or a vector; or a type of half precision; or the length of an identifier.
+# A number; the beginning of an enumerator, and its value; a lambda's number, a substitution, a template parameter, the
+# length of an array or a vector; a type of half precision; or the length of an identifier.
 _TOKEN = re.compile(
-    r"L[a-z](?P<number>n?\d+)E|E\d+E|E\d*_|S(?:[0-9A-Z]*_|[a-z])|T\d*_|Dv\d+|A\d+_"
+    r"L[a-z](?P<number>n?\d+)E|(?P<enumerator>LN)|E(?P<value>n?\d+)E|E\d*_|S(?:[0-9A-Z]*_|[a-z])|T\d*_|Dv\d+|A\d+_"
     r"|(?P<half>DF16b|DF16_|Dh)|(?P<length>[1-9]\d{0,3})(?=[A-Za-z_])"
 )
 _HALF_PRECISION = {"DF16b": "bfloat16", "DF16_": "_Float16", "Dh": "_Float16"}
@@ -25,11 +25,18 @@ def identifiers(name: str) -> str:
     if not name.startswith("_Z"):
         return name
     groups: list[list[str]] = []
-    at, end_of_last = 2, -1
+    at, end_of_last, in_enumerator = 2, -1, False
     while token := _TOKEN.search(name, at):
         at = token.end()
-        if token["half"] or token["number"]:
-            groups.append([_HALF_PRECISION.get(token["half"]) or token["number"].replace("n", "-")])
+        if token["enumerator"]:
+            in_enumerator = True
+        elif token["value"] and not in_enumerator:  # the end of something, before a number of letters
+            at = token.start() + 1
+        elif number := token["number"] or token["value"]:
+            groups.append([number.replace("n", "-")])
+            in_enumerator = False
+        elif token["half"]:
+            groups.append([_HALF_PRECISION[token["half"]]])
         elif token["length"]:
             at += int(token["length"])
             text = name[token.end() : at] + "..." * (at > len(name))

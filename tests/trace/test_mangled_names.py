@@ -15,7 +15,7 @@ CLAMP = (
 NORMALIZATION = "_ZN5cudnn25bn_fw_tr_1C11_kernel_NCHWIffLi512ELb1ELi1EEEv17cudnnTensorStructPKT_S1_PS2_PKT0_S7_S5_"
 TYPES = "_ZN2at6native6kernelIDF16bDF16_DhLin3EJjPKfEXadL_Z3addEEEEvT_"
 
-ENUMERATOR = "_ZN2ck6kernelIDF16bLNS1_18GemmSpecializationE7ELi256EEEvT_"
+ENUMERATOR = "_ZN2ck6kernelIDF16bLNS1_18GemmSpecializationE7ENS_1AIfE4EdgeELi256EEEvT_"
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ ENUMERATOR = "_ZN2ck6kernelIDF16bLNS1_18GemmSpecializationE7ELi256EEEvT_"
         ),
         (NORMALIZATION, "cudnn::bn_fw_tr_1C11_kernel_NCHW<512, 1, 1, cudnnTensorStruct>"),
         (TYPES, "at::native::kernel<bfloat16, _Float16, _Float16, -3, add>"),
-        (ENUMERATOR, "ck::kernel<bfloat16, GemmSpecialization, 256>"),
+        (ENUMERATOR, "ck::kernel<bfloat16, GemmSpecialization, 7, A, Edge, 256>"),
         (FILL[:60], "at::native::vectorized_elementwise_kernel<4, FillF...>"),
     ],
 )
