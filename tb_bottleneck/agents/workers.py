@@ -52,18 +52,29 @@ class _Pool(WorkerPool[_Call[Result], Result]):
     async def run(self, use: Callable[[WorkerProcess, Callable[[float], None]], Result], tell: Tell) -> Result:
         """Returns the result of `use`, which gets a worker process and a callback for its progress. `tell` gets the
         progress. If the caller is cancelled, the process is ended."""
-        call = _Call(use)
+        call, share = _Call(use), 0.0
         with self._changed:
+            if self._closed:
+                raise Unusable("the server is closing")
             self._waiting.append(call)
             self._start_slots()
         future = asyncio.wrap_future(call.future)
         try:
             while not (await asyncio.wait([future], timeout=PROGRESS_SECONDS))[0]:
-                await tell(self._progress.get(call, 0.0))
+                share = self._progress.get(call, share)
+                await tell(share)
             return future.result()
         finally:
             if not future.done():
                 self._cancel(call)
+
+    def close(self) -> None:
+        """Ends all processes. Calls that wait are cancelled."""
+        with self._changed:
+            for call in self._waiting:
+                call.future.cancel()
+            self._waiting.clear()
+        super().close()
 
     def _cancel(self, call: _Call[Result]) -> None:
         with self._changed:

@@ -4,8 +4,11 @@ import contextlib
 import gc
 import os
 import pkgutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterable, Mapping
 
 from tb_bottleneck import version
@@ -19,13 +22,15 @@ MAX_LIMIT = 1e6  # GiB or seconds: practically unlimited, and still a valid limi
 SECONDS_PER_FILE = 900.0
 """Time for one file, unless TB_BOTTLENECK_SECONDS_PER_FILE sets another limit. A trace of 284 MB takes seconds."""
 
+PARENT_SECONDS = 1.0  # interval of the check for the parent; normally the end of stdin comes sooner
+
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Environment variables for one thread per process. The thread pools of BLAS would reserve address space for each core,
 which uses up the memory limit, and would occupy cores that the training needs."""
 
 _START = (
     "import sys; sys.path[:] = sys.argv[2].split('\\n'); from tb_bottleneck.base import limited_process; "
-    "limited_process._serve(sys.argv[1], int(sys.argv[3]), int(sys.argv[4]))"
+    "limited_process._serve(sys.argv[1], *map(int, sys.argv[3:]))"
 )
 
 
@@ -68,14 +73,28 @@ def seconds_limit(environment: Mapping[str, str]) -> float:
 
 def limit_resources(memory_bytes: int, cpu_seconds: int | None = None) -> None:
     """Limits the address space and the CPU time of this process, as far as the system supports it."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
+    try:
         import resource
-
-        limits = {resource.RLIMIT_AS: memory_bytes, resource.RLIMIT_CORE: 0, resource.RLIMIT_CPU: cpu_seconds}
-        for kind, limit in limits.items():
+    except ImportError:
+        return
+    limits = {resource.RLIMIT_AS: memory_bytes, resource.RLIMIT_CORE: 0, resource.RLIMIT_CPU: cpu_seconds}
+    for kind, limit in limits.items():
+        with contextlib.suppress(OSError, ValueError):
             _, hard = resource.getrlimit(kind)
             if limit is not None:
                 resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+def exit_with_parent(parent: int) -> None:
+    """Starts a thread that ends this process, even in the middle of a file, when the process with the id `parent` has
+    ended."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_SECONDS)
+        os._exit(0)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
 def run_limited(function: str, data: Iterable[bytes]) -> bytes:
@@ -84,7 +103,7 @@ def run_limited(function: str, data: Iterable[bytes]) -> bytes:
 
     Raises:
         BottleneckError: the function raised this error, or `data` did.
-        TooLarge: the function needs more memory or time than the limits.
+        TooLarge: the function needs more memory or CPU time than the limits, or it ended its process.
         Unusable: an environment variable with a limit is not a positive number.
     """
     try:
@@ -94,7 +113,7 @@ def run_limited(function: str, data: Iterable[bytes]) -> bytes:
     blocks = iter(data)
     first = next(blocks, b"")  # before the process starts: the file may not exist
     with subprocess.Popen(
-        [sys.executable, "-c", _START, function, module_path(), str(memory), str(seconds)],
+        [sys.executable, "-c", _START, function, module_path(), str(memory), str(seconds), str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -112,20 +131,21 @@ def run_limited(function: str, data: Iterable[bytes]) -> bytes:
             raise
     name, separator, result = reply.partition(b"\n")
     if not separator:
-        raise errors.TooLarge(
-            f"Reading the file took more than {seconds} s, or something ended the process that read it."
-        )
+        late = process.returncode == -getattr(signal, "SIGXCPU", 0)
+        because = f"took more than {seconds} s" if late else f"ended its process with status {process.returncode}"
+        raise errors.TooLarge(f"Reading the file {because}.")
     if name:
         raise getattr(errors, name.decode())(result.decode())
     return result
 
 
-def _serve(function: str, memory: int, seconds: int) -> None:
+def _serve(function: str, memory: int, seconds: int, parent: int) -> None:
     """Writes the result of `function`, or the name and the text of its error, to stdout. Runs in the new process."""
     with os.fdopen(os.dup(1), "wb") as replies:
         os.dup2(2, 1)  # what the function prints does not belong to the reply
         gc.disable()  # this process ends soon; with millions of new objects, collections would take most of the time
         limit_resources(memory, seconds)
+        exit_with_parent(parent)
         try:
             reply = b"\n" + pkgutil.resolve_name(function)(sys.stdin.buffer)
         except errors.BottleneckError as error:
@@ -137,5 +157,6 @@ def _serve(function: str, memory: int, seconds: int) -> None:
             ).encode()
         except Exception as error:
             reply = f"Unreadable\nThe file cannot be read: {type(error).__name__}: {error}".encode("utf-8", "replace")
+        os.close(0)  # the other process may still write data that the function did not read
         with contextlib.suppress(BrokenPipeError):  # the other process has ended
             replies.write(reply)

@@ -72,10 +72,9 @@ def dumps_in(folder: str) -> list[Dump]:
     are read in a process of its own, with limits on memory and time."""
     try:
         names = sorted(name for name in os.listdir(folder) if is_dump_name(name))[:MAX_DUMPS]
-        paths = b"\0".join(os.fsencode(os.path.join(folder, name)) for name in names)
-        dumps = msgspec.msgpack.decode(run_limited(f"{__name__}:encoded_dumps", [paths]), type=list[Dump])
-    except (OSError, BottleneckError):
+    except OSError:
         return []
+    dumps = _read_dumps([os.path.join(folder, name) for name in names])
     newest: dict[int, Dump] = {}
     for dump in dumps:
         if dump.rank not in newest or dump.modified_ns >= newest[dump.rank].modified_ns:
@@ -83,25 +82,36 @@ def dumps_in(folder: str) -> list[Dump]:
     return [newest[rank] for rank in sorted(newest)]
 
 
+def _read_dumps(paths: list[str]) -> list[Dump]:
+    """Returns the readable dumps of `paths`. If a file ends the process, the others are read without it."""
+    try:
+        encoded = run_limited(f"{__name__}:encoded_dumps", [b"\0".join(map(os.fsencode, paths))])
+        return msgspec.msgpack.decode(encoded, type=list[Dump])
+    except (OSError, msgspec.ValidationError, BottleneckError):
+        middle = len(paths) // 2
+        return [*_read_dumps(paths[:middle]), *_read_dumps(paths[middle:])] if middle else []
+
+
 def encoded_dumps(file: BinaryIO) -> bytes:
     """Returns the readable dumps of the paths in `file`, which null bytes separate, as MessagePack."""
-    dumps = map(_read_dump, map(os.fsdecode, filter(None, file.read().split(b"\0"))))
-    return msgspec.msgpack.encode([dump for dump in dumps if dump is not None])
+    paths = map(os.fsdecode, filter(None, file.read().split(b"\0")))
+    return msgspec.msgpack.encode([msgspec.Raw(dump) for path in paths for dump in [_encoded(path)] if dump])
 
 
-def _read_dump(path: str) -> Dump | None:
-    """Returns the dump in the file at `path`, whose name must end with the rank; None if it is not a readable dump."""
+def _encoded(path: str) -> bytes:
+    """Returns the dump in the file at `path`, whose name must end with the rank; empty if it is not a readable dump."""
     named = _FILE.match(os.path.basename(path))
     try:
         with open_regular(path) as file:
             status = os.fstat(file.fileno())
             data = file.read(MAX_BYTES + 1)
         if named is None or len(data) > MAX_BYTES:
-            return None
+            return b""
         value = msgspec.json.decode(data) if data[:1] == b"{" else plain_value(BytesIO(data))
-        return _dump(value, int(named[1]), status.st_mtime_ns)
+        dump = _dump(value, int(named[1]), status.st_mtime_ns)
+        return msgspec.msgpack.encode(dump) if dump is not None else b""
     except (OSError, ValueError, OverflowError, RecursionError, MemoryError, BottleneckError):
-        return None
+        return b""
 
 
 def _dump(value: Any, rank: int, modified_ns: int) -> Dump | None:
@@ -158,7 +168,7 @@ def _place(frames: object) -> str:
     known = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, list) else []
     own = (frame for frame in known if not _OF_TORCH.search(_text(frame.get("filename"))))
     first = next(own, known[0] if known else None)
-    return f"{_text(first.get('filename'))}:{first.get('line')}" if first else ""
+    return f"{_text(first.get('filename'))}:{_text(first.get('line'))}" if first else ""
 
 
 def _text(value: object) -> str:

@@ -86,6 +86,20 @@ def test_a_dump_with_odd_numbers_is_read(tmp_path: Path) -> None:
     assert [call.inputs for call in dumps[0].calls] == [((64, 256),), ((4,),)]
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pickle.dumps(dump([entry(1, frames=[{"filename": "a.py", "line": "\ud800"}])])),
+        b"\x80\x04}(" + b"K\x01" + b"\x85" * 2_000_000 + b"K\x01u.",  # a key so deep that its hash ends the process
+    ],
+    ids=["half a character", "a deep key"],
+)
+def test_a_bad_dump_costs_only_itself(tmp_path: Path, bad: bytes) -> None:
+    write_dumps(tmp_path, [entry(1)], [entry(1)], [entry(1)])
+    (tmp_path / "nccl_trace_rank_1").write_bytes(bad)
+    assert {dump.rank for dump in dumps_in(str(tmp_path))} >= {0, 2}
+
+
 def test_groups_of_one_name_are_told_apart_by_their_ranks(tmp_path: Path) -> None:
     """torch gives the groups of a split the same name; each rank has only its own."""
     for rank, members in enumerate(([0, 1], [0, 1], [2, 3], [2, 3])):

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.plugin.workers.analysis_queue import MAX_RETRIES
+from tb_bottleneck.report.cache import sidecar
+from tb_bottleneck.report.cache.file_identity import identity_of
+from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Health, Report, Verdict
+from tb_bottleneck.schema.compile_log import SCHEMA
 from tests.plugin.reader_processes import MoveIn, reason
 from tests.plugin.tenant import Tenant, record, until
 
@@ -50,6 +55,29 @@ def test_a_recording_that_always_ends_its_worker_is_read_a_few_times(move_in: Mo
         tenant.runs()
     assert not tenant.plugin._analyses._waiting
     assert tenant.entry("t.pt.trace.json")["reason"] == "worker_died"
+
+
+def test_a_worker_is_killed_with_its_own_processes(move_in: MoveIn, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    record(tmp_path / "t.pt.trace.json", f"child {started}")
+    tenant = move_in(tmp_path)
+    until(lambda: (tenant.runs(), started.exists() and started.read_text())[1], bool)
+    tenant.plugin.close()
+    commands = Path(f"/proc/{started.read_text()}/cmdline")
+    until(lambda: commands.exists() and commands.read_bytes(), lambda command: not command)
+
+
+def test_a_stored_report_replaces_that_of_a_failure(move_in: MoveIn, tmp_path: Path) -> None:
+    trace = record(tmp_path / "t.pt.trace.json", "die ")
+    tenant = move_in(tmp_path, retry_seconds=1.0)
+    assert tenant.done("t.pt.trace.json")["reason"] == "worker_died"
+    record(trace, "fine")  # as long and as old as before
+    account = [AccountRow(regime=regime, share=regime == "input") for regime in REGIMES]
+    verdict = Verdict(regime="input", share=0.25, severity="warning")
+    stored = Report(schema=SCHEMA, health=Health(status="ok"), account=account, verdict=verdict)
+    sidecar.write(str(trace), identity_of(str(trace)), stored)
+    until(lambda: tenant.entry("t.pt.trace.json"), lambda entry: entry["health"] == "ok")
+    assert tenant.report("t.pt.trace.json")["health"]["status"] == "ok"
 
 
 def test_a_worker_killed_while_it_has_no_work_costs_no_recording(move_in: MoveIn, tmp_path: Path) -> None:

@@ -218,6 +218,7 @@ class AnalysisQueue(WorkerPool[RecordingFile, Analysis]):
         self._digests[request] = outcome.digest
         self._retry_at.pop(request, None)
         if outcome.report is None:
+            self._reports.keep(lambda each: each != request)  # it may be the report of an earlier failure
             return
         self._reports.put(request, outcome.report)
         delay = self._retry_delay(request, {reason.code for reason in outcome.report.health.reasons})

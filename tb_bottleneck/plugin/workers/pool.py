@@ -98,6 +98,8 @@ class WorkerPool(ABC, Generic[Request, Outcome]):
     def _advance(self, request: Request, share: float) -> None:
         with self._changed:
             self._progress[request] = share
+            if request in self._interrupted:  # before the process had started
+                self._workers[request].interrupt()
 
     def _interrupt(self, request: Request) -> None:
         """Ends the process that handles `request`. The caller holds the lock."""

@@ -13,14 +13,13 @@ import json
 import logging
 import os
 import pkgutil
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from tb_bottleneck.base.errors import BottleneckError
-from tb_bottleneck.base.limited_process import limit_resources
+from tb_bottleneck.base.limited_process import exit_with_parent, limit_resources
 from tb_bottleneck.plugin.workers.ipc import FrameKind, pack_share, read_frame, write_frame
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, decode
 from tb_bottleneck.report.cache.cached_diagnosis import Analyse, diagnose_cached, listed
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from tb_bottleneck.drilldown.inspected_trace import TraceCache
 
 PROGRESS_SECONDS = 0.1  # minimum time between two progress frames
-PARENT_SECONDS = 1.0  # interval of the check for the parent; normally the end of stdin comes sooner
 DETAIL_CHARACTERS = 500  # of the message of an unexpected exception
 NICENESS = 10  # the training that runs on this machine has priority
 
@@ -65,7 +63,7 @@ def answer_questions(function: str, memory_bytes: int, parent: int) -> None:
 def _start(memory_bytes: int, parent: int) -> tuple[BinaryIO, BinaryIO]:
     pipes = _take_pipes()
     LOCAL.opens_links = False  # the server has resolved the paths
-    threading.Thread(target=_exit_with_parent, args=(parent,), name="parent-watch", daemon=True).start()
+    exit_with_parent(parent)
     with contextlib.suppress(OSError, AttributeError):
         os.nice(NICENESS)
     limit_resources(memory_bytes)
@@ -156,10 +154,3 @@ def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
         os.dup2(empty.fileno(), 0)
     os.dup2(2, 1)
     return requests, replies
-
-
-def _exit_with_parent(parent: int) -> None:
-    """Waits until the process with the id `parent` has ended, then ends this process, even in the middle of a file."""
-    while os.getppid() == parent:
-        time.sleep(PARENT_SECONDS)
-    os._exit(0)

@@ -102,14 +102,14 @@ class WorkerProcess:
         """Kills the process. The request that it handles fails; the next request starts another process."""
         with self._lock:
             if self._process is not None:
-                self._process.kill()
+                _kill(self._process)
 
     def kill(self) -> None:
         """Kills the process for good: no other process is started. A running `analyse` returns a failure."""
         with self._lock:
             self._closed = True
             if self._process is not None:
-                self._process.kill()
+                _kill(self._process)
 
     def _started(self) -> "subprocess.Popen[bytes]":
         process = self._process
@@ -138,7 +138,7 @@ class WorkerProcess:
         try:
             status = process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
+            _kill(process)
             status = process.wait()
         _pipe(process.stdout).close()
         return status
@@ -163,7 +163,7 @@ def _exchange(
                 return _decoded(kind, payload)
             on_progress(unpack_share(payload))
     except (OSError, ValueError, struct.error, DecodeError):
-        process.kill()
+        _kill(process)
     return None
 
 
@@ -184,6 +184,14 @@ def _decoded(kind: FrameKind, payload: bytes) -> Outcome | Reply:
 
 def _expire(process: "subprocess.Popen[bytes]", expired: threading.Event) -> None:
     expired.set()
+    _kill(process)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kills the process and those that it started: a worker is the leader of a process group."""
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg") and process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
     process.kill()
 
 

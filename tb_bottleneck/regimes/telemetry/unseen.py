@@ -24,7 +24,7 @@ def _rule(
     regime: Regime, fires_at: float, signal: _Signal, most: float, unseen: str, needs: tuple[_Signal, ...]
 ) -> Rule[TelemetryRecording]:
     """Returns the rule that abstains, with the reason `unseen`, if `signal` is at least `most`, or if one of `needs`
-    is missing."""
+    is missing (for sync, on a device only)."""
 
     def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:
         for needed in map(measures, needs):

@@ -13,7 +13,7 @@ from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.limited_process import run_limited
 from tb_bottleneck.sources.blocks import Blocks, Bounds
 from tb_bottleneck.sources.plain_pickle import plain_value
-from tb_bottleneck.sources.snapshot.snapshot_columns import Annotation, Frame, SnapshotColumns
+from tb_bottleneck.sources.snapshot.snapshot_columns import Annotation, Frame, SnapshotColumns, settings_of
 
 Ints = NDArray[np.int64]
 
@@ -22,7 +22,6 @@ Ints = NDArray[np.int64]
 SNAPSHOT_BOUNDS = Bounds(block=1 << 20, inflated=8 << 30)
 _PICKLE_START = b"\x80"
 _HEAD = 64
-_MAX_SETTINGS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +52,7 @@ def read_snapshot(path: str, bounds: Bounds = SNAPSHOT_BOUNDS) -> AllocatorSnaps
         Inaccessible: the operating system or the store refuses to read the file.
         Unreadable: the file is not a snapshot, is damaged, or can execute code.
         TooLarge: the file exceeds a limit.
+        Unusable: an environment variable with a limit is not a positive number.
     """
     blocks = iter(Blocks(path, bounds))
     first = next(blocks, b"")
@@ -102,7 +102,6 @@ def snapshot_in(file: BinaryIO) -> AllocatorSnapshot:
     columns.add_annotations(value.get("external_annotations"))
     columns.add_segments(value.get("segments"))
     columns.add_entries(value.get("device_traces"))
-    settings = value.get("allocator_settings")
     return AllocatorSnapshot(
         entries=columns.entries.columns(),
         segments=columns.segments.columns(),
@@ -110,7 +109,7 @@ def snapshot_in(file: BinaryIO) -> AllocatorSnapshot:
         frames=tuple(columns.frames),
         stacks=tuple(columns.stacks),
         annotations=tuple(columns.annotations),
-        settings=_plain(settings),
+        settings=settings_of(value.get("allocator_settings")),
     )
 
 
@@ -123,11 +122,3 @@ def _json(data: bytes) -> Any:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Unreadable(f"The snapshot cannot be read as JSON: {error}.") from None
-
-
-def _plain(settings: Any) -> dict[str, Any]:
-    """Returns those of the allocator's settings whose values are texts, numbers or booleans."""
-    if not isinstance(settings, dict):
-        return {}
-    pairs = list(settings.items())[:_MAX_SETTINGS]
-    return {key[:64]: value for key, value in pairs if isinstance(key, str) and isinstance(value, str | int | float)}

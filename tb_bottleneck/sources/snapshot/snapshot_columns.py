@@ -18,7 +18,7 @@ ACTIONS = (
 )  # fmt: skip
 STATES = ("inactive", "active_allocated", "active_pending_free")
 NO_STACK = 0
-MAX_DEVICES = 64
+MAX_DEVICES = MAX_SETTINGS = 64
 MAX_STACK_FRAMES = 1_000
 MAX_TEXT = 500
 MAX_ANNOTATIONS = 1_000_000
@@ -162,6 +162,16 @@ class SnapshotColumns:
             known = Frame(_text(facts.get("filename")), _whole(facts.get("line")), _text(facts.get("name")))
             number = self._of_frame[id(frame)] = self.frames.setdefault(known, len(self.frames))
         return number
+
+
+def settings_of(settings: Any) -> dict[str, Any]:
+    """Returns the first MAX_SETTINGS settings of the allocator whose values are texts, numbers or booleans."""
+    pairs = list(settings.items())[:MAX_SETTINGS] if isinstance(settings, dict) else []
+    return {
+        _text(key): _text(value) if isinstance(value, str) else _whole(value) if type(value) is int else value
+        for key, value in pairs
+        if isinstance(key, str) and isinstance(value, str | int | float)
+    }
 
 
 _ACTION = {name: number for number, name in enumerate(ACTIONS)}

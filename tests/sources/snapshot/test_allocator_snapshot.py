@@ -226,6 +226,20 @@ def test_small_files_that_claim_much_are_refused(data, limited):
         read(data)
 
 
+def test_what_follows_a_pickle_does_not_hold_the_reader_up(tmp_path):
+    """The other process stops reading at the end of the pickle, and has an answer that fills a pipe."""
+    data = pickle.dumps(random_snapshot(20_000)) + b"x" * (4 << 20)
+    assert len(read_limited(tmp_path / "a.pickle", data).entries["size"]) >= 20_000
+
+
+@pytest.mark.parametrize("value", [1 << 70, "\ud800", "long" * 1000])
+def test_odd_settings_cost_nothing_else(tmp_path, value):
+    raw = random_snapshot(50) | {"allocator_settings": {"odd": value, "backend": "native"}}
+    snapshot = read_limited(tmp_path / "a.pickle", pickle.dumps(raw))
+    assert snapshot.settings["backend"] == "native"
+    assert len(str(snapshot.settings["odd"])) <= 500
+
+
 def test_a_limit_that_is_no_number_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("TB_BOTTLENECK_MEMORY_GIB", "much")
     with pytest.raises(Unusable, match="TB_BOTTLENECK_MEMORY_GIB is 'much'"):
