@@ -8,11 +8,12 @@ from helpers.simulated_telemetry import HEALTHY, simulate
 from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.attribution.telemetry import telemetry_recording
+from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regimes import judge as traces
-from tb_bottleneck.regimes import telemetry
-from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, Rule
+from tb_bottleneck.regimes import sync, telemetry
+from tb_bottleneck.regimes.rule import ABSTAINS, BROKEN, CLEAR, Rule
 from tb_bottleneck.regimes.telemetry import judge
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
@@ -61,3 +62,39 @@ def test_on_a_cpu_telemetry_does_not_call_launching_clear():
     )
     assert launch.judgement.status == ABSTAINS
     assert "only a trace distinguishes" in launch.judgement.missing
+
+
+class Known:
+    """Measures of a run on a device, by name."""
+
+    on_device = True
+
+    def __init__(self, values):
+        self.values = values
+
+    def __call__(self, measure):
+        value = self.values.get(measure.__name__)
+        return Missing(f"{measure.__name__} is missing") if value is None else Measure(value, "count")
+
+    def value(self, measure, otherwise):
+        return self.values.get(measure.__name__, otherwise)
+
+
+IDLE = {"device_idle": 0.4, "utilisation": 0.6}
+
+
+@pytest.mark.parametrize(
+    ("regime", "values", "status", "because"),
+    [
+        ("communication", {"world_size": 1}, CLEAR, ""),
+        ("communication", {"world_size": 2}, ABSTAINS, "only in traces"),
+        ("communication", {}, ABSTAINS, "world_size is missing"),
+        ("sync", {**IDLE, "idle_inside_phases": sync.FIRES_AT / 2}, CLEAR, ""),
+        ("sync", {**IDLE, "idle_inside_phases": sync.FIRES_AT}, ABSTAINS, "follows a wait"),
+        ("sync", {"device_idle": 0.4, "idle_inside_phases": 0.0}, ABSTAINS, "utilisation is missing"),
+    ],
+)
+def test_what_telemetry_does_not_show_is_clear_only_where_it_cannot_be(regime, values, status, because):
+    rule = next(rule for rule in judge.RULES if rule.regime == regime)
+    judgement = rule.judge(Known(values))
+    assert (judgement.status, because in judgement.missing) == (status, True)
