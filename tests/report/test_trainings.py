@@ -10,7 +10,7 @@ from helpers.reports import report_of
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.same_process import launches_of
-from tb_bottleneck.report.trainings import trainings_of
+from tb_bottleneck.report.trainings import judged_jobs, trainings_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 SECOND = 10**9
@@ -122,3 +122,10 @@ def test_of_the_public_traces_only_the_two_ranks_of_one_training_are_put_togethe
     several = [training.members for training in trainings_of(located) if len(training.members) > 1]
     together = [sorted(names[member] for member in group) for group in several]
     assert together == [["hta_dlrm128_sampled__rank0", "hta_dlrm128_sampled__rank1"]]
+
+
+@pytest.mark.parametrize(("named", "position"), [([3], 1), ([], 2)])
+def test_the_rank_that_a_job_names_explains_it_else_the_lowest(named: list[int], position: int) -> None:
+    reports = [pb.Report(rank=5), pb.Report(rank=3), pb.Report(rank=2)]
+    job = pb.Job(stragglers=[pb.Straggler(rank=rank) for rank in named])
+    assert judged_jobs({(2, 1, 0): job}, reports) == {(2, 1, 0): position}
