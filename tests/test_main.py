@@ -119,14 +119,17 @@ def test_no_cache_neither_reads_nor_writes_reports(logdir, capsys, monkeypatch, 
     assert list(cache_directory.iterdir()) == []
 
 
-def test_write_puts_readable_reports_beside_their_traces_and_they_are_used(logdir, capsys, monkeypatch):
-    first = output(capsys, logdir, "--write", "--no-cache")
+def test_write_puts_readable_reports_beside_their_traces_and_lists_use_them(logdir, capsys, monkeypatch):
+    output(capsys, logdir, "--write", "--no-cache")
     written = sorted(path.relative_to(logdir).as_posix() for path in logdir.rglob("*.bottlenecks.json"))
     assert written == [f"{run}/host_1.17.pt.trace.json.bottlenecks.json" for run in ("a", "b/c")]
     monkeypatch.setenv("TB_BOTTLENECK_CACHE", "off")
     paths = judged(monkeypatch)
-    assert output(capsys, logdir) == first
+    assert main(["list", str(logdir), "--json"]) == 1
+    shown = capsys.readouterr().out
     assert [os.path.basename(path) for path in paths] == ["broken.pt.trace.json"]
+    main(["list", str(logdir), "--json", "--no-cache"])
+    assert capsys.readouterr().out == shown
 
 
 def test_a_report_that_cannot_be_written_is_an_error_message_and_1(logdir, capsys):

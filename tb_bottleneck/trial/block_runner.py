@@ -75,6 +75,7 @@ class Blocks:
             "result": str(process.logdir / "result.json"),
             "program": [*program, *change.arguments],
             "copy_of": os.getcwd() if change.folder else "",
+            "parent": os.getpid(),
             "measure_s": self.measure_s,
             "prefetched": 2 * next((int(value) for name, value in change.settings if name == "workers"), 0),
         }

@@ -174,12 +174,12 @@ class Block:
         sys.stdout.flush()
 
 
-def end_with_parent() -> None:
+def end_with_parent(parent: int) -> None:
     """Starts a thread that ends this process, and the processes that it started, when the parent process is gone.
 
-    A parent that is ended with SIGKILL cannot end its child processes itself.
+    A parent that is ended with SIGKILL cannot end its child processes itself. `parent` is its id; it may be gone
+    already.
     """
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -202,7 +202,7 @@ def _seed() -> None:
 def main(path: str) -> None:
     """Runs the block that the specification at `path` describes."""
     spec: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-    end_with_parent()
+    end_with_parent(spec["parent"])
     _seed()
     changes.apply(spec["settings"])
     losses = Losses()
