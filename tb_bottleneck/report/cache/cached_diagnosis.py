@@ -36,10 +36,10 @@ def listed(store: Store | None, path: str, run: str) -> Report | None:
     """Returns what a list shows of the report that is stored next to the trace at `path`; None if there is none, or if
     the whole report is in `store`."""
     identity = identity_of(path)
-    if identity is None or (store is not None and store.get(identity) is not None):
+    saved = sidecar.read(path, identity) if identity is not None else None
+    if saved is None or identity is None or (store is not None and store.get(identity) is not None):
         return None
-    saved = sidecar.read(path, identity)
-    return None if saved is None else named(saved, path, run)
+    return named(saved, path, run)
 
 
 def named(report: Report, path: str, run: str) -> Report:

@@ -174,14 +174,10 @@ def _with_own_texts(report: pb.Report) -> pb.Report:
 def _condition(finding: pb.Finding) -> str:
     """Returns the condition of a bound (report/builders/gains.py) as a text of this package; empty if it has none."""
     speedup = finding.speedup
-    own = {word(name).substitute() for name in ("cores_become_free", "advice_reaches")}
-    if (
-        speedup.unless in own
-        or not speedup.unless
-        or not 1 <= speedup.expected < speedup.high
-        or not finding.cost_share
-    ):
-        return speedup.unless if speedup.unless in own else ""
+    if speedup.unless in {word(name).substitute() for name in ("cores_become_free", "advice_reaches")}:
+        return speedup.unless
+    if not speedup.unless or not 1 <= speedup.expected < speedup.high or not finding.cost_share:
+        return ""
     remains = 1 - (1 - 1 / speedup.expected) / finding.cost_share
     return word("part_remains").substitute(share=share_text(remains))
 
