@@ -18,6 +18,7 @@ ALLOWED = {
     "monitor": {"schema"},
     "trial": {"schema", "monitor", "telemetry", "diagnosis", "review", "knowledge"},
     "native": set(),
+    "workers": {"schema"},
     "sources": {"schema", "native"},
     "trace": {"sources", "knowledge"},
     "telemetry": {"schema"},
@@ -52,6 +53,7 @@ ALLOWED = {
         "replay",
         "report",
         "diagnosis",
+        "workers",
     },
     "diagnosis": {
         "schema",
@@ -104,6 +106,7 @@ ALLOWED = {
         "diagnosis",
         "telemetry",
         "live",
+        "workers",
     },
     "doctor": {
         "schema",
@@ -127,6 +130,7 @@ ALLOWED = {
         "live",
         "diagnosis",
         "plugin",
+        "workers",
     },
     "commands": {
         "agents",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tb_bottleneck.base.machine_id import machine_digest
+from tb_bottleneck.base.machine import machine_digest
 from tb_bottleneck.live.collectives import Divergence, first_divergence
 from tb_bottleneck.live.heartbeats import Heartbeat, Heartbeats
 from tb_bottleneck.live.rank_states import LiveJob, Rank, jobs_of, process_status

@@ -10,10 +10,10 @@ from tb_bottleneck.plugin.http.static_files import HostPolicy
 from tb_bottleneck.plugin.state.run_index import RunIndex
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisQueue
-from tb_bottleneck.plugin.workers.ipc import WorkerLimits
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.schema.signals import PLUGIN_NAME
 from tb_bottleneck.sources.logdir import Root, parse_logdir_spec
+from tb_bottleneck.workers.ipc import WorkerLimits
 
 TAB_NAME = "Bottlenecks"
 ANALYSE = "tb_bottleneck.diagnosis.recording:diagnose_recording"

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.base.errors import NotATrace, TooLarge
+from tb_bottleneck.base.machine import usable_cores
 
 if TYPE_CHECKING:
     from tb_bottleneck.native.scanner import Result
@@ -121,7 +122,7 @@ class PerfettoTrace:
         """Yields pairs: the size of the text of some events in bytes, and the native scanner's result for these events.
         The events of a batch with more than about TEXT_BYTES of text are divided among several calls of the scanner."""
         from tb_bottleneck.native.scanner import perfetto_scan
-        from tb_bottleneck.sources.scan.ahead import calls_ahead, usable_cores
+        from tb_bottleneck.sources.scan.ahead import calls_ahead
 
         def scan(first: int, end: int, known: "Categories") -> tuple[int, int, "Result"]:
             return perfetto_scan(self._packets, first, end, TEXT_BYTES, known)

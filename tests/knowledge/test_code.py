@@ -17,7 +17,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.knowledge.texts import guarded, job_texts
-from tb_bottleneck.plugin.workers.ipc import FIXES
+from tb_bottleneck.workers.ipc import FIXES
 
 torch = pytest.importorskip("torch")
 

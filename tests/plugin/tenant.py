@@ -13,7 +13,7 @@ from tensorboard.plugins.base_plugin import TBContext
 from werkzeug.test import Client, TestResponse
 
 from tb_bottleneck.plugin.plugin import BottleneckPlugin
-from tb_bottleneck.plugin.workers.ipc import WorkerLimits
+from tb_bottleneck.workers.ipc import WorkerLimits
 
 FAKE = "tests.plugin.fake_analysis:analyse"
 DATA = "/data/plugin/tb_bottleneck/"

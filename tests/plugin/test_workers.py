@@ -47,7 +47,7 @@ def test_an_exception_is_logged_with_its_traceback(
     record(tmp_path / "t.pt.trace.json", "raise a defect")
     assert reason(move_in(tmp_path).report("t.pt.trace.json"))["detail"].endswith("RuntimeError: a defect.")
     log = capfd.readouterr().err
-    assert "A recording could not be analysed" in log
+    assert "A request could not be handled" in log
     assert "raise RuntimeError(rest)" in log
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tb_bottleneck.report.cache.file_identity import FileIdentity
     from tb_bottleneck.report.cache.report_store import Store
     from tb_bottleneck.schema import bottleneck_pb2 as pb
+    from tb_bottleneck.workers.ipc import Refusal, WorkerFailure
 
 
 Progress = Callable[[int, int], None]
@@ -140,3 +141,13 @@ def _written(path: str, identity: "FileIdentity", report: "pb.Report") -> str:
 
 def _packed(report: "pb.Report") -> bytes:
     return report.SerializeToString(deterministic=True)
+
+
+def failed_result(task: Task, failure: "WorkerFailure | Refusal") -> RankResult:
+    """Returns the result of a recording whose worker process gave none, because of `failure`."""
+    from tb_bottleneck.workers.ipc import Refusal, WorkerFailure, failure_report
+
+    if isinstance(failure, Refusal):
+        failure = WorkerFailure("analysis_failed", failure.sentence)
+    source = task.path.replace("\\", "/").rpartition("/")[2]
+    return RankResult(_packed(failure_report(task.run, source, "trace", failure)))

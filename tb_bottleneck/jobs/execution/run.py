@@ -3,15 +3,17 @@
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import partial
+from dataclasses import replace
 
-from tb_bottleneck.base.errors import NotFound
+from tb_bottleneck.base.errors import NotFound, Unusable
+from tb_bottleneck.base.machine import usable_cores
 from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse
 from tb_bottleneck.sources.paths import status_of
 
 # Smallest total size in bytes of recordings for which processes are started. Starting processes takes half a second, in
 # which about this much compressed trace is analysed.
 MIN_BYTES = 4 << 20
+SCHEDULER_VARIABLE = "DASK_SCHEDULER_ADDRESS"
 Begin = Callable[[str], Callable[[int, int], None]]
 
 
@@ -36,22 +38,26 @@ def analyse_all(
         workers: the number of workers of a Dask cluster to start on this machine.
 
     At most one of the last four options may be given. An empty text or 0 means that an option is not given. Raises
-    NotFound and NoCluster as dask_executors does.
+    NotFound and NoCluster as analyse_on_dask does.
     """
     with bar as begin:
         environment = {} if processes else os.environ
         if _is_alone(tasks, scheduler or scheduler_file or workers, processes):
             return [analyse(task, begin(os.path.basename(task.path))) for task in tasks]
-        from tb_bottleneck.jobs.execution.batches import analyse_in_batches
-        from tb_bottleneck.jobs.execution.executors import ClusterOptions, dask_executors, process_pool, usable_cores
-
         progress = begin(f"{len(tasks)} recordings")
-        options = ClusterOptions.of(scheduler, scheduler_file, workers, environment)
-        if options.on_dask:
-            with dask_executors(options) as (open_executor, count):
-                return analyse_in_batches(tasks, open_executor, count, progress)
+        if scheduler or scheduler_file or workers or environment.get(SCHEDULER_VARIABLE):
+            from tb_bottleneck.jobs.execution.dask import ClusterOptions, analyse_on_dask
+
+            return analyse_on_dask(tasks, ClusterOptions.of(scheduler, scheduler_file, workers, environment), progress)
+        from tb_bottleneck.jobs.execution.local import analyse_in_processes
+        from tb_bottleneck.workers.ipc import WorkerLimits
+
+        try:
+            limits = WorkerLimits.from_environment(os.environ)
+        except ValueError as error:
+            raise Unusable(str(error)) from None
         count = min(processes or usable_cores(), len(tasks))
-        return analyse_in_batches(tasks, partial(process_pool, count), count, progress)
+        return analyse_in_processes(tasks, replace(limits, processes=count), progress)
 
 
 def _is_alone(tasks: Sequence[Task], cluster: str | int, processes: int) -> bool:
@@ -62,13 +68,9 @@ def _is_alone(tasks: Sequence[Task], cluster: str | int, processes: int) -> bool
     """
     if processes:
         return processes == 1
-    if cluster or os.environ.get("DASK_SCHEDULER_ADDRESS"):
+    if cluster or os.environ.get(SCHEDULER_VARIABLE):
         return False
-    return len(tasks) < 2 or not _several_cores() or _bytes(tasks) < MIN_BYTES
-
-
-def _several_cores() -> bool:
-    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) > 1
+    return len(tasks) < 2 or usable_cores() < 2 or _bytes(tasks) < MIN_BYTES
 
 
 def _bytes(tasks: Sequence[Task]) -> int:

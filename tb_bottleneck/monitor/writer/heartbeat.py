@@ -36,7 +36,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from tb_bottleneck.base.machine_id import machine_digest
+from tb_bottleneck.base.machine import machine_digest
 from tb_bottleneck.base.persistence import atomic_file
 from tb_bottleneck.monitor.samplers.sampler import Reading
 from tb_bottleneck.monitor.steps.step_clock import StepClock

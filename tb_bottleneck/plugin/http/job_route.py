@@ -11,7 +11,6 @@ from tb_bottleneck.plugin.state.job_index import JobIndex, saved_question, state
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisQueue, AnalysisState
-from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import JobQuestion, TraceFile
 from tb_bottleneck.report.digest import Digest
@@ -21,6 +20,7 @@ from tb_bottleneck.report.saved_report import save_command
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable
 from tb_bottleneck.sources.logdir import RecordingFile
+from tb_bottleneck.workers.ipc import Refusal, WorkerFailure
 
 LARGEST_NS = 2.0**62  # beyond any recording's clock, and still an integer of 64 bits
 

@@ -19,11 +19,11 @@ from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.plugin.state.run_index import LruCache, id_of
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, SavedJobQuestion, TraceFile
-from tb_bottleneck.plugin.workers.worker_client import Reply
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.rank_rows import first_action, gain_of, named_rank
 from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Health, Job, Report, TrainingJob, Verdict
 from tb_bottleneck.sources.logdir import JOB_ENDING, RecordingFile
+from tb_bottleneck.workers.process import Reply
 
 MAX_SAVED = 32
 """Maximum number of saved reports of one run that are read, the newest first."""

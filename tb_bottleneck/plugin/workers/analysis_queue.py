@@ -7,6 +7,7 @@ analysis is ended if its file was replaced, grew or went away, or if no client a
 analysis starts.
 """
 
+import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,13 +16,15 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
+from google.protobuf.message import DecodeError
+
 from tb_bottleneck.plugin.state.run_index import LruCache
-from tb_bottleneck.plugin.workers.ipc import ListedReport, WorkerFailure, WorkerLimits, as_report
-from tb_bottleneck.plugin.workers.pool import WorkerPool
-from tb_bottleneck.plugin.workers.worker_client import WorkerProcess
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.logdir import RecordingFile
+from tb_bottleneck.workers.ipc import Refusal, WorkerFailure, WorkerLimits, failure_report
+from tb_bottleneck.workers.pool import WorkerPool
+from tb_bottleneck.workers.process import Reply, Task, WorkerProcess
 
 _Aged = tuple[int, str, int, RecordingFile]
 """An entry of a heap: minus the time of change of the file, so that the newest file is first; its path; a unique
@@ -105,6 +108,20 @@ WAITING = AnalysisState("waiting", 0.0)
 DONE = AnalysisState("done", 1.0)
 
 
+ANALYSE = "tb_bottleneck.plugin.workers.handlers:analyse_recordings"
+"""The handler of requests for reports."""
+
+WHOLE, LISTED = b"R", b"L"
+"""The first byte of the answer to such a request: before a whole report, and before the parts that a list shows."""
+
+
+def report_request(recording: RecordingFile, for_list: bool = False) -> bytes:
+    """Returns the request for the report of `recording`. With `for_list`, a report that is stored next to the recording
+    suffices."""
+    names = {"path": recording.path, "run": recording.run, "source": recording.source}
+    return json.dumps({**names, "for_list": for_list}).encode()
+
+
 class Analysis(NamedTuple):
     """The result for one recording: its digest, and its report, or None if only the digest was stored next to it.
     `failed` is True if the worker process made no report."""
@@ -113,12 +130,25 @@ class Analysis(NamedTuple):
     report: Report | None
     failed: bool = False
 
+    @classmethod
+    def of(cls, recording: RecordingFile, reply: Reply) -> "Analysis":
+        """Returns the result for `recording` from the reply to its `report_request`."""
+        if isinstance(reply, bytes):
+            try:
+                report = Report.FromString(reply[1:])
+                return cls(Digest.of(report), report if reply[:1] == WHOLE else None)
+            except DecodeError:
+                reply = WorkerFailure("worker_died", "the worker process sent an invalid reply")
+        failure = WorkerFailure("analysis_failed", reply.sentence) if isinstance(reply, Refusal) else reply
+        report = failure_report(recording.run, recording.source, recording.kind, failure)
+        return cls(Digest.of(report), report, failed=True)
+
 
 class AnalysisQueue(WorkerPool[RecordingFile, Analysis]):
     """The queue of recordings and the results of their analyses. Any thread may call every public method."""
 
     def __init__(self, analyse: str, limits: WorkerLimits) -> None:
-        super().__init__("analyse_recordings", analyse, limits)
+        super().__init__(Task(ANALYSE, (analyse,)), limits)
         self._wanted: frozenset[RecordingFile] = frozenset()
         self._on_request: frozenset[RecordingFile] = frozenset()  # those that are analysed only after a request
         self._waiting = WaitingRecordings()
@@ -196,12 +226,8 @@ class AnalysisQueue(WorkerPool[RecordingFile, Analysis]):
 
     def _run(self, worker: WorkerProcess, request: RecordingFile) -> Analysis:
         for_list = request not in self._requested_at
-        outcome = worker.analyse(request, partial(self._advance, request), for_list)
-        if isinstance(outcome, ListedReport):
-            return Analysis(Digest.of(outcome.report), None)
-        failed = isinstance(outcome, WorkerFailure)
-        report = as_report(request, outcome) if isinstance(outcome, WorkerFailure) else outcome
-        return Analysis(Digest.of(report), report, failed)
+        reply = worker.run(report_request(request, for_list), partial(self._advance, request))
+        return Analysis.of(request, reply)
 
     def _advance(self, request: RecordingFile, share: float) -> None:
         super()._advance(request, share)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisState
-from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure, WorkerLimits
-from tb_bottleneck.plugin.workers.pool import WorkerPool
 from tb_bottleneck.plugin.workers.questions import RecordingQuestion, encode, paths_of
-from tb_bottleneck.plugin.workers.worker_client import Reply, WorkerProcess
+from tb_bottleneck.workers.ipc import Refusal, WorkerFailure, WorkerLimits
+from tb_bottleneck.workers.pool import WorkerPool
+from tb_bottleneck.workers.process import Reply, Task, WorkerProcess
 
 WAITING_LIMIT = 64  # a tab does not withdraw its questions, so old ones are dropped
 MAX_PER_CLIENT = 2
@@ -103,6 +103,9 @@ BYTES_PER_REPLY = 2000  # estimate for the objects of a question and its entries
 FAILURE_SECONDS = 5.0  # a failure is the reply for this long, then the question is tried again
 SECONDS_PER_QUESTION = 300.0
 
+ANSWER = "tb_bottleneck.plugin.workers.handlers:answer_questions"
+"""The handler of questions."""
+
 
 @dataclass
 class _Interest:
@@ -117,7 +120,7 @@ class QuestionQueue(WorkerPool[RecordingQuestion, Reply]):
     """Answers questions in worker processes, and caches the replies. Any thread may call every public method."""
 
     def __init__(self, answer: str, limits: WorkerLimits) -> None:
-        super().__init__("answer_questions", answer, replace(limits, seconds_per_file=SECONDS_PER_QUESTION))
+        super().__init__(Task(ANSWER, (answer,)), replace(limits, seconds_per_file=SECONDS_PER_QUESTION))
         self._schedule = QuestionSchedule()
         self._interest: dict[RecordingQuestion, _Interest] = {}  # in the waiting and the running questions
         self._replies: OrderedDict[RecordingQuestion, Reply] = OrderedDict()
@@ -171,7 +174,7 @@ class QuestionQueue(WorkerPool[RecordingQuestion, Reply]):
         return question
 
     def _run(self, worker: WorkerProcess, request: RecordingQuestion) -> Reply:
-        return worker.ask(request, partial(self._advance, request))
+        return worker.run(encode(request), partial(self._advance, request))
 
     def _drop_abandoned(self) -> None:
         """Drops the questions that no client has asked for ABANDONED_SECONDS. The caller holds the lock."""

@@ -6,13 +6,13 @@ If the scanner refuses a text, the cuts from this text on are undone, and the pu
 Therefore both readers return the same events.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice, repeat, takewhile
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from tb_bottleneck.base.machine import usable_cores
 from tb_bottleneck.sources.scan.results import Categories, Scan, Scanned, with_decoded
 
 if TYPE_CHECKING:
@@ -50,13 +50,6 @@ class _Flight(NamedTuple):
     blocks: list[bytes]
     pending: bytes  # of the pure reader, before the group was cut
     result: Callable[[], "Result | int"]
-
-
-def usable_cores() -> int:
-    """Returns the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def calls_ahead(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:

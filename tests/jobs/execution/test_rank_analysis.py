@@ -14,14 +14,15 @@ from simulate.jobs.topologies import Faults, Shape, data_parallel
 
 from tb_bottleneck.base.errors import NoCluster, NotFound
 from tb_bottleneck.commands.terminal import progress_bar
-from tb_bottleneck.jobs.execution import batches, executors
-from tb_bottleneck.jobs.execution.batches import analyse_in_batches
-from tb_bottleneck.jobs.execution.executors import ClusterOptions, dask_executors, process_pool
+from tb_bottleneck.jobs.execution import dask, local
+from tb_bottleneck.jobs.execution.dask import ClusterOptions, analyse_on_dask, dask_executors
+from tb_bottleneck.jobs.execution.local import analyse_in_processes
 from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse
 from tb_bottleneck.jobs.execution.run import analyse_all
 from tb_bottleneck.jobs.report.job_report import judged_together
 from tb_bottleneck.jobs.summary.encoding import MAX_BYTES, decode
 from tb_bottleneck.schema.bottleneck_pb2 import Report
+from tb_bottleneck.workers.ipc import WorkerLimits
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -54,14 +55,12 @@ def serially(tasks):
 
 
 def in_processes(tasks):
-    return analyse_in_batches(tasks, lambda: process_pool(2), 2, lambda done, total: None)
+    return analyse_in_processes(tasks, WorkerLimits(processes=2), lambda done, total: None)
 
 
 def on_dask(tasks):
     pytest.importorskip("distributed")
-    with dask_executors(ClusterOptions(workers=2)) as (open_executor, workers):
-        assert workers == 2
-        return analyse_in_batches(tasks, open_executor, workers, lambda done, total: None)
+    return analyse_on_dask(tasks, ClusterOptions(workers=2), lambda done, total: None)
 
 
 def test_one_bad_rank_costs_only_itself(files):
@@ -90,51 +89,82 @@ def test_a_summary_is_small(files):
     assert len(decode(serially(tasks_of(files[:1]))[0].summary).communications) > 0
 
 
-def killed_by(tasks):
-    """Stands in for `analyse_batch`: the worker is killed at rank 3, as by the kernel if memory runs out."""
-    if any(task.path.endswith("rank3.pt.trace.json") for task in tasks):
+def killed_by(task):
+    """Stands in for `analyse`: the worker is killed at rank 3, as by the kernel if memory runs out."""
+    if task.path.endswith("rank3.pt.trace.json"):
         os.kill(os.getpid(), signal.SIGKILL)
-    return [RankResult(Path(task.path).name.encode()) for task in tasks]
+    return RankResult(Path(task.path).name.encode())
 
 
-def killed_once(tasks):
+def killed_once(task):
     """Kills the first worker only; a marker file remembers it."""
-    marker = Path(tasks[0].run)
+    marker = Path(task.run)
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return [RankResult(Path(task.path).name.encode()) for task in tasks]
+    return RankResult(Path(task.path).name.encode())
 
 
-def marked(tasks):
+def marked(task):
     """Leaves a file for each task."""
-    for task in tasks:
-        time.sleep(0.2)
-        (Path(task.run) / Path(task.path).name).touch()
-    return [RankResult(b"") for _ in tasks]
+    time.sleep(0.2)
+    (Path(task.run) / Path(task.path).name).touch()
+    return RankResult(b"")
 
 
-def interrupted_in_processes(tasks, progress):
-    return analyse_in_batches(tasks, lambda: process_pool(1), 1, progress)
+def hungry(task):
+    """Needs more memory than the limit at rank 3, and hangs at rank 4."""
+    if "rank3" in task.path:
+        bytearray(2 << 30)
+    if "rank4" in task.path:
+        time.sleep(600)
+    return RankResult(Path(task.path).name.encode())
 
 
-def interrupted_on_dask(tasks, progress):
-    pytest.importorskip("distributed")
-    with dask_executors(ClusterOptions(workers=1)) as (open_executor, workers):
-        return analyse_in_batches(tasks, open_executor, workers, progress)
+def handler(name):
+    """Returns the handler of a local worker that runs the function `name` of this module instead of `analyse`."""
+    function = globals()[name]
+    return lambda request, progress: local.encoded(function(Task(**json.loads(request))))
 
 
-@pytest.mark.parametrize(
-    "run", [interrupted_in_processes, pytest.param(interrupted_on_dask, marks=pytest.mark.nightly)]
-)
-def test_an_interrupted_run_cancels_what_has_not_started(files, run, monkeypatch, tmp_path):
+@pytest.fixture(params=["local", pytest.param("dask", marks=pytest.mark.nightly)])
+def run(request, monkeypatch):
+    """Runs tasks with another function than `analyse`, in one local process or on a cluster of one."""
+
+    def in_one_process(tasks, function, progress=lambda done, total: None):
+        task = "tests.jobs.execution.test_rank_analysis:handler"
+        return analyse_in_processes(tasks, WorkerLimits(), progress, task, (function.__name__,))
+
+    def in_a_cluster(tasks, function, progress=lambda done, total: None):
+        pytest.importorskip("distributed")
+        monkeypatch.setattr(dask, "analyse_batch", batch_of[function])
+        return analyse_on_dask(tasks, ClusterOptions(workers=1), progress)
+
+    return in_one_process if request.param == "local" else in_a_cluster
+
+
+def killed_by_batch(tasks):
+    return [killed_by(task) for task in tasks]
+
+
+def killed_once_batch(tasks):
+    return [killed_once(task) for task in tasks]
+
+
+def marked_batch(tasks):
+    return [marked(task) for task in tasks]
+
+
+batch_of = {killed_by: killed_by_batch, killed_once: killed_once_batch, marked: marked_batch}
+
+
+def test_an_interrupted_run_cancels_what_has_not_started(files, run, tmp_path):
     def interrupt(done, total):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(batches, "analyse_batch", marked)
     tasks = [Task(str(file), str(tmp_path), cache=False) for file in files]
     with pytest.raises(KeyboardInterrupt):
-        run(tasks, interrupt)
+        run(tasks, marked, interrupt)
     time.sleep(1)  # longer than what has begun
     assert 0 < len(list(tmp_path.iterdir())) < len(files)
 
@@ -143,10 +173,8 @@ def names(results):
     return [result.report for result in results]
 
 
-@pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.nightly)])
-def test_a_recording_that_kills_its_worker_is_named(files, run, monkeypatch):
-    monkeypatch.setattr(batches, "analyse_batch", killed_by)
-    results = run(tasks_of(files))
+def test_a_recording_that_kills_its_worker_is_named(files, run):
+    results = run(tasks_of(files), killed_by)
     expected = [file.name.encode() for file in files]
     assert names(results)[:3] + names(results)[4:] == expected[:3] + expected[4:]
     report = Report.FromString(results[3].report)
@@ -154,15 +182,26 @@ def test_a_recording_that_kills_its_worker_is_named(files, run, monkeypatch):
     assert (report.health.status, report.health.reasons[0].code) == ("unreadable", "worker_died")
 
 
-@pytest.mark.parametrize("run", [in_processes, pytest.param(on_dask, marks=pytest.mark.nightly)])
-def test_a_worker_that_is_killed_midway_changes_nothing(files, run, monkeypatch, tmp_path):
-    monkeypatch.setattr(batches, "analyse_batch", killed_once)
+def test_a_worker_that_is_killed_midway_changes_nothing(files, run, tmp_path):
     tasks = [Task(str(file), str(tmp_path / "killed"), cache=False) for file in files]
-    assert names(run(tasks)) == [file.name.encode() for file in files]
+    assert names(run(tasks, killed_once)) == [file.name.encode() for file in files]
+
+
+def test_memory_and_time_are_limited_for_each_recording(files):
+    limits = WorkerLimits(processes=2, memory_bytes=1 << 30, seconds_per_file=5.0)
+    task = "tests.jobs.execution.test_rank_analysis:handler"
+    results = analyse_in_processes(tasks_of(files), limits, lambda done, total: None, task, ("hungry",))
+    codes = {3: "out_of_memory", 4: "timed_out"}
+    for rank, (result, file) in enumerate(zip(results, files, strict=True)):
+        if rank in codes:
+            (reason,) = Report.FromString(result.report).health.reasons
+            assert (reason.code, bool(reason.fix)) == (codes[rank], True)
+        else:
+            assert result.report == file.name.encode()
 
 
 def test_small_jobs_run_in_this_process(files, monkeypatch):
-    monkeypatch.setattr(executors, "process_pool", None)
+    monkeypatch.setattr(local, "FirstComePool", None)
     assert len(analyse_all(tasks_of(files[:2]), progress_bar())) == 2
 
 
@@ -170,7 +209,7 @@ def test_the_environment_names_a_scheduler_only_without_options():
     environment = {"DASK_SCHEDULER_ADDRESS": "tcp://a:1"}
     assert ClusterOptions.of("", "", 0, environment).scheduler == "tcp://a:1"
     assert ClusterOptions.of("", "", 2, environment).scheduler == ""
-    assert not ClusterOptions.of("", "", 0, {}).on_dask
+    assert ClusterOptions.of("", "", 0, {}) == ClusterOptions()
 
 
 def test_a_missing_scheduler_file_is_an_error():

@@ -13,10 +13,10 @@ from tb_bottleneck.plugin.http.comparison_routes import (
     telemetry_beside,
 )
 from tb_bottleneck.plugin.state.run_index import LogdirScan, RunIndex, id_of
-from tb_bottleneck.plugin.workers.ipc import WorkerLimits
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import TelemetryFile
 from tb_bottleneck.sources.logdir import Listing, RecordingFile
+from tb_bottleneck.workers.ipc import WorkerLimits
 
 
 def recording(path: str, mtime_ns: int = 1) -> RecordingFile:

@@ -7,10 +7,10 @@ import pytest
 from tb_bottleneck.plugin.state.recording_registry import RecordingRegistry
 from tb_bottleneck.plugin.state.telemetry_registry import TelemetryRegistry
 from tb_bottleneck.plugin.workers.analysis_queue import DONE, WAITING, AnalysisQueue
-from tb_bottleneck.plugin.workers.ipc import WorkerLimits
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.logdir import RecordingFile
+from tb_bottleneck.workers.ipc import WorkerLimits
 
 
 class Analyses:

@@ -14,7 +14,6 @@ import pytest
 from tb_bottleneck.plugin.workers import question_queue
 from tb_bottleneck.plugin.workers import question_queue as module
 from tb_bottleneck.plugin.workers.analysis_queue import WAITING, AnalysisState
-from tb_bottleneck.plugin.workers.ipc import Refusal, WorkerFailure, WorkerLimits
 from tb_bottleneck.plugin.workers.question_queue import MAX_PER_CLIENT, WAITING_LIMIT, QuestionQueue, QuestionSchedule
 from tb_bottleneck.plugin.workers.questions import (
     ComparedRecording,
@@ -24,6 +23,7 @@ from tb_bottleneck.plugin.workers.questions import (
     TraceFile,
     paths_of,
 )
+from tb_bottleneck.workers.ipc import Refusal, WorkerFailure, WorkerLimits
 from tests.plugin.tenant import until
 
 
@@ -148,7 +148,7 @@ def test_an_exception_is_logged_with_its_traceback(questions: QuestionQueue, cap
     """An exception became "RuntimeError: a defect", and nothing said where it was raised."""
     assert isinstance(ask(questions, "raise"), WorkerFailure)
     log = capfd.readouterr().err
-    assert "could not be answered" in log
+    assert "could not be handled" in log
     assert "Traceback (most recent call last)" in log
     assert 'raise RuntimeError("a defect")' in log
 

@@ -1,4 +1,4 @@
-"""The server's end of a worker process: starts it, sends it one request at a time, and replaces it if it dies."""
+"""The program's end of a worker process: starts it, sends it one request at a time, and replaces it if it dies."""
 
 import contextlib
 import json
@@ -9,14 +9,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from typing import IO, Literal
-
-from google.protobuf.message import DecodeError
+from dataclasses import dataclass
+from typing import IO
 
 from tb_bottleneck.base.limited_process import ONE_THREAD, module_path
-from tb_bottleneck.plugin.workers.ipc import (
+from tb_bottleneck.workers.ipc import (
     FrameKind,
-    ListedReport,
     Refusal,
     WorkerFailure,
     WorkerLimits,
@@ -24,55 +22,44 @@ from tb_bottleneck.plugin.workers.ipc import (
     unpack_share,
     write_frame,
 )
-from tb_bottleneck.plugin.workers.questions import RecordingQuestion, encode
-from tb_bottleneck.schema.bottleneck_pb2 import Report
-from tb_bottleneck.sources.logdir import RecordingFile
 
 EXIT_SECONDS = 5.0  # a worker without work ends at once; one that does not end within this time is killed
 
 _START = (
-    "import sys; sys.path[:] = sys.argv[5].split('\\n'); from tb_bottleneck.plugin.workers import worker; "
-    "getattr(worker, sys.argv[1])(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))"
+    "import sys; sys.path[:] = sys.argv[1].split('\\n'); from tb_bottleneck.workers import worker; "
+    "worker.work(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], *sys.argv[5:])"
 )
 
-Task = Literal["analyse_recordings", "answer_questions"]
-"""The function of worker.py that a worker process runs."""
-
-Outcome = Report | ListedReport | WorkerFailure
 Reply = bytes | Refusal | WorkerFailure
-_INVALID_REPLY = WorkerFailure("worker_died", "the worker process sent an invalid reply")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker process does with its requests.
+
+    `handler` is the dotted name of a function that takes `arguments` and returns the handler: a function that takes a
+    request and a progress callback, and returns the answer, both as bytes."""
+
+    handler: str
+    arguments: tuple[str, ...] = ()
 
 
 class WorkerProcess:
     """Runs at most one worker process at a time. The process is started when it is first needed, and again if it died.
 
-    `analyse`, `ask` and `rest` are for one thread; any thread may call `interrupt` and `kill`.
+    `run` and `rest` are for one thread; any thread may call `interrupt` and `kill`.
     """
 
-    def __init__(self, task: Task, function: str, limits: WorkerLimits) -> None:
-        self._task: Task = task
-        self._function = function
+    def __init__(self, task: Task, limits: WorkerLimits) -> None:
+        self._task = task
         self._limits = limits
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
-    def analyse(
-        self, recording: RecordingFile, on_progress: Callable[[float], None], for_list: bool = False
-    ) -> Outcome:
-        """Returns the report of `recording`, or a WorkerFailure. With `for_list`, a report that is stored next to the
-        recording suffices. Calls `on_progress` with the completed fraction (0 to 1). Never raises."""
-        names = {"path": recording.path, "run": recording.run, "source": recording.source}
-        outcome = self._run(json.dumps({**names, "for_list": for_list}).encode(), on_progress)
-        return outcome if isinstance(outcome, Outcome) else _INVALID_REPLY
-
-    def ask(self, question: RecordingQuestion, on_progress: Callable[[float], None]) -> Reply:
-        """Returns the answer to `question`, or why there is none. Calls `on_progress` with the completed fraction (0 to
+    def run(self, request: bytes, on_progress: Callable[[float], None]) -> Reply:
+        """Returns the answer to `request`, or why there is none. Calls `on_progress` with the completed fraction (0 to
         1). Never raises."""
-        outcome = self._run(encode(question), on_progress)
-        return outcome if isinstance(outcome, Reply) else _INVALID_REPLY
-
-    def _run(self, request: bytes, on_progress: Callable[[float], None]) -> Outcome | Reply:
         try:
             process = self._started()
         except OSError as error:
@@ -86,7 +73,7 @@ class WorkerProcess:
         finally:
             timer.cancel()
             timer.join()
-        if isinstance(outcome, Report | ListedReport | bytes | Refusal) and not expired.is_set():
+        if isinstance(outcome, bytes | Refusal) and not expired.is_set():
             return outcome
         status = self._end(process)  # after a failure the process is in an unknown state
         if expired.is_set():
@@ -105,7 +92,7 @@ class WorkerProcess:
                 _kill(self._process)
 
     def kill(self) -> None:
-        """Kills the process for good: no other process is started. A running `analyse` returns a failure."""
+        """Kills the process for good: no other process is started. A running `run` returns a failure."""
         with self._lock:
             self._closed = True
             if self._process is not None:
@@ -119,13 +106,13 @@ class WorkerProcess:
             self._end(process)  # it died between two requests, so no recording is the cause
         with self._lock:
             if self._closed:
-                raise OSError("the plugin is closing")
+                raise OSError("the program is closing")
             self._process = subprocess.Popen(
-                command(self._task, self._function, self._limits.memory_bytes),
+                command(self._task, self._limits.memory_bytes),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, **ONE_THREAD},
-                start_new_session=True,  # Ctrl-C is for the server; a worker ends after the server
+                start_new_session=True,  # Ctrl-C is for the program; a worker ends after it
             )
             return self._process
 
@@ -144,42 +131,30 @@ class WorkerProcess:
         return status
 
 
-def command(task: Task, function: str, memory_bytes: int) -> list[str]:
-    """Returns the command line of a worker process with this interpreter and this process's module search path. `task`
-    is the function of worker.py to run; `function` and `memory_bytes` are its arguments."""
-    return [sys.executable, "-c", _START, task, function, str(memory_bytes), str(os.getpid()), module_path()]
+def command(task: Task, memory_bytes: int) -> list[str]:
+    """Returns the command line of a worker process with this interpreter and this process's module search path. The
+    address space of the process is limited to `memory_bytes`."""
+    own = (module_path(), str(memory_bytes), str(os.getpid()))
+    return [sys.executable, "-c", _START, *own, task.handler, *task.arguments]
 
 
-def _exchange(
-    process: "subprocess.Popen[bytes]", request: bytes, on_progress: Callable[[float], None]
-) -> Outcome | Reply | None:
+def _exchange(process: "subprocess.Popen[bytes]", request: bytes, on_progress: Callable[[float], None]) -> Reply | None:
     """Sends `request` to `process` and returns the reply. Returns None if the process ends; kills the process and
     returns None if the reply is invalid."""
     try:
         write_frame(_pipe(process.stdin), FrameKind.REQUEST, request)
         while (frame := read_frame(_pipe(process.stdout))) is not None:
             kind, payload = frame
-            if kind is not FrameKind.PROGRESS:
-                return _decoded(kind, payload)
+            if kind is FrameKind.ANSWER:
+                return payload
+            if kind is FrameKind.REFUSAL:
+                return Refusal(payload.decode())
+            if kind is FrameKind.FAILURE:
+                return WorkerFailure(**json.loads(payload))
             on_progress(unpack_share(payload))
-    except (OSError, ValueError, struct.error, DecodeError):
+    except (OSError, ValueError, TypeError, struct.error):
         _kill(process)
     return None
-
-
-def _decoded(kind: FrameKind, payload: bytes) -> Outcome | Reply:
-    """Returns the content of a reply frame. Raises ValueError or DecodeError if it is invalid."""
-    if kind is FrameKind.REPORT:
-        return Report.FromString(payload)
-    if kind is FrameKind.LISTED:
-        return ListedReport(Report.FromString(payload))
-    if kind is FrameKind.ANSWER:
-        return payload
-    if kind is FrameKind.REFUSAL:
-        return Refusal(payload.decode())
-    if kind is FrameKind.FAILURE:
-        return WorkerFailure(**json.loads(payload))
-    raise ValueError(f"a worker process does not send {kind}")
 
 
 def _expire(process: "subprocess.Popen[bytes]", expired: threading.Event) -> None:
@@ -204,7 +179,7 @@ def _cause_of_death(status: int) -> str:
     """Returns a text about why a process ended in the middle of a request. `status` is its exit status, negative for a
     signal."""
     if status >= 0:
-        return f"the worker process ended with exit status {status}; TensorBoard's log has its last messages"
+        return f"the worker process ended with exit status {status}; the log has its last messages"
     try:
         name = signal.Signals(-status).name
     except ValueError:

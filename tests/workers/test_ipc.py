@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tb_bottleneck.base.limited_process import GIB
-from tb_bottleneck.plugin.workers.ipc import (
+from tb_bottleneck.workers.ipc import (
     FrameKind,
     WorkerLimits,
     pack_share,
@@ -61,7 +61,7 @@ def test_a_very_large_limit_is_accepted_by_the_system() -> None:
 
 def test_frames_are_read_as_they_were_written() -> None:
     pipe = io.BytesIO()
-    sent = [(FrameKind.REQUEST, b"{}"), (FrameKind.REPORT, b""), (FrameKind.FAILURE, b"\n" * 70_000)]
+    sent = [(FrameKind.REQUEST, b"{}"), (FrameKind.ANSWER, b""), (FrameKind.FAILURE, b"\n" * 70_000)]
     for kind, payload in sent:
         write_frame(pipe, kind, payload)
     pipe.seek(0)

@@ -1,6 +1,5 @@
-"""What the server and its worker processes exchange: messages on a pipe, failures, and limits on resources."""
+"""What a program and its worker processes exchange: messages on a pipe, failures, and limits on resources."""
 
-import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,16 +13,16 @@ from tb_bottleneck.base.limited_process import (
     positive_setting,
     seconds_limit,
 )
+from tb_bottleneck.base.machine import usable_cores
 from tb_bottleneck.schema.bottleneck_pb2 import Health, HealthReason, Report
 from tb_bottleneck.schema.compile_log import SCHEMA
-from tb_bottleneck.sources.logdir import RecordingFile
 
 # Like every fix in a report, these are lines to copy: commands, or code of the training script.
 FIXES = {
     "worker_not_started": "python -m tensorboard.main --logdir ...   # the Python that has tb_bottleneck installed",
     "worker_died": "touch FILE   # tries it again; fewer steps need less: schedule(wait=5, warmup=2, active=3)",
-    "out_of_memory": "TB_BOTTLENECK_MEMORY_GIB=8 tensorboard --logdir ...   # or schedule(wait=5, warmup=2, active=3)",
-    "timed_out": "TB_BOTTLENECK_SECONDS_PER_FILE=3600 tensorboard --logdir ...   # or record fewer steps",
+    "out_of_memory": "schedule(wait=5, warmup=2, active=3)   # less recorded; or set TB_BOTTLENECK_MEMORY_GIB to 8 or more",
+    "timed_out": "schedule(wait=5, warmup=2, active=3)   # less recorded; or set TB_BOTTLENECK_SECONDS_PER_FILE to 3600",
     "analysis_failed": "tb-bottleneck diagnose FILE   # shows this defect of tb_bottleneck without TensorBoard",
 }
 
@@ -37,40 +36,25 @@ class WorkerFailure:
 
 
 @dataclass(frozen=True)
-class ListedReport:
-    """The parts of a stored report that a list shows."""
-
-    report: Report
-
-
-@dataclass(frozen=True)
 class Refusal:
-    """The reason why a question has no answer, as a sentence. For example, the recording cannot be read, or a device is
+    """The reason why a request has no answer, as a sentence. For example, the recording cannot be read, or a device is
     not known. The worker process itself did not fail."""
 
     sentence: str
 
 
-def as_report(recording: RecordingFile, failure: WorkerFailure) -> Report:
+def failure_report(run: str, source: str, evidence_source: str, failure: WorkerFailure) -> Report:
     """Returns a report for a recording that could not be read. Its only reason is `failure`."""
     detail = failure.detail.encode("utf-8", "replace").decode()  # it may quote a path, which need not be Unicode
-    reason = HealthReason(code=failure.code, detail=f"{recording.source}: {detail}.", fix=FIXES[failure.code])
+    reason = HealthReason(code=failure.code, detail=f"{source}: {detail}.", fix=FIXES[failure.code])
     return Report(
         schema=SCHEMA,
-        run=recording.run,
-        source=recording.source,
-        witness=recording.kind,
-        evidence_source=recording.kind,
+        run=run,
+        source=source,
+        witness=evidence_source,
+        evidence_source=evidence_source,
         health=Health(status="unreadable", reasons=[reason]),
     )
-
-
-def _spare_cores() -> int:
-    """Returns the number of cores that this process may use, minus one for the server and a training on the same
-    machine; at least 1."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    return max(1, cores - 1)
 
 
 @dataclass(frozen=True)
@@ -90,12 +74,14 @@ class WorkerLimits:
         """Returns the limits that the variables TB_BOTTLENECK_PROCESSES, TB_BOTTLENECK_MEMORY_GIB and
         TB_BOTTLENECK_SECONDS_PER_FILE in `environment` set. All other limits have their defaults.
 
-        The default of TB_BOTTLENECK_PROCESSES is 2 if at least two cores are spare, else 1.
+        The default of TB_BOTTLENECK_PROCESSES is 2 if at least two cores are spare, else 1: one core is for the
+        server, or for a training on the same machine.
 
         Raises:
             ValueError: a variable is not a positive number; the message names it."""
+        processes = positive_setting(environment, "TB_BOTTLENECK_PROCESSES", min(2, max(1, usable_cores() - 1)))
         return cls(
-            processes=int(positive_setting(environment, "TB_BOTTLENECK_PROCESSES", min(2, _spare_cores()))) or 1,
+            processes=int(processes) or 1,
             memory_bytes=memory_limit(environment),
             seconds_per_file=seconds_limit(environment),
         )
@@ -105,14 +91,12 @@ _HEAD = struct.Struct(">cI")
 
 
 class FrameKind(Enum):
-    """The kind of content of a frame, which is one message on the pipe between the server and a worker process."""
+    """The kind of content of a frame, which is one message on the pipe between a program and its worker process."""
 
-    REQUEST = b"Q"  # to the worker: JSON {"path", "run", "source", "for_list"}, or a question (questions.py)
+    REQUEST = b"Q"  # to the worker
     PROGRESS = b"P"  # from the worker: a share done, see pack_share
-    REPORT = b"R"  # from the worker: a serialized Report
-    LISTED = b"L"  # from the worker: a serialized Report with the parts that a list shows
-    ANSWER = b"A"  # from the worker: the answer to a question
-    REFUSAL = b"N"  # from the worker: a sentence; the question has no answer
+    ANSWER = b"A"  # from the worker: the answer to the request
+    REFUSAL = b"N"  # from the worker: a sentence; the request has no answer
     FAILURE = b"F"  # from the worker: JSON {"code", "detail"}
 
 

@@ -3,16 +3,21 @@
     a queue of requests ──▶ a slot (a thread and its process) ──▶ the queue gets the outcome
 
 A subclass is the queue: it decides which request is next. A slot starts when the queue asks for it, and ends when no
-request came for a while. `interrupt` ends the process that handles a request.
+request came for a while. `interrupt` ends the process that handles a request. `FirstComePool` is the simplest queue;
+those of the tab are in plugin/workers.
 """
 
 import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Hashable
+from concurrent.futures import Future
+from functools import partial
 from typing import Generic, TypeVar
 
-from tb_bottleneck.plugin.workers.ipc import WorkerLimits
-from tb_bottleneck.plugin.workers.worker_client import Task, WorkerProcess
+from tb_bottleneck.base.errors import Unusable
+from tb_bottleneck.workers.ipc import WorkerLimits
+from tb_bottleneck.workers.process import Reply, Task, WorkerProcess
 
 Request = TypeVar("Request", bound=Hashable)
 Outcome = TypeVar("Outcome")
@@ -21,11 +26,11 @@ Outcome = TypeVar("Outcome")
 class WorkerPool(ABC, Generic[Request, Outcome]):
     """The slots of one kind of worker process, and the requests that they handle, behind one lock.
 
-    `task` and `function` are those of WorkerProcess. Any thread may call the public methods. The lock is held during
-    calls of the abstract methods except `_run`.
+    Any thread may call the public methods. The lock is held during calls of the abstract methods except `_run`.
     """
 
-    def __init__(self, task: Task, function: str, limits: WorkerLimits) -> None:
+    def __init__(self, task: Task, limits: WorkerLimits) -> None:
+        self._task = task
         self._limits = limits
         self._changed = threading.Condition()
         self._slots: dict[threading.Thread, WorkerProcess] = {}
@@ -33,8 +38,6 @@ class WorkerPool(ABC, Generic[Request, Outcome]):
         self._workers: dict[Request, WorkerProcess] = {}  # of the running requests
         self._interrupted: set[Request] = set()  # running, but their process was ended
         self._closed = False
-        self._task: Task = task
-        self._function = function
 
     @abstractmethod
     def _has_next(self) -> bool:
@@ -67,8 +70,9 @@ class WorkerPool(ABC, Generic[Request, Outcome]):
             thread.join()
 
     def _start_slot(self) -> None:
-        worker = WorkerProcess(self._task, self._function, self._limits)
-        thread = threading.Thread(target=self._serve, args=(worker,), name=f"tb_bottleneck-{self._task}", daemon=True)
+        worker = WorkerProcess(self._task, self._limits)
+        name = f"tb_bottleneck-{self._task.handler.rpartition(':')[2]}"
+        thread = threading.Thread(target=self._serve, args=(worker,), name=name, daemon=True)
         self._slots[thread] = worker
         thread.start()
 
@@ -106,3 +110,70 @@ class WorkerPool(ABC, Generic[Request, Outcome]):
         if request not in self._interrupted:
             self._interrupted.add(request)
             self._workers[request].interrupt()
+
+
+class Call:
+    """A request in a FirstComePool, and its reply in the future."""
+
+    def __init__(self, request: bytes) -> None:
+        self.request = request
+        self.reply: Future[Reply] = Future()
+
+
+class FirstComePool(WorkerPool[Call, Reply]):
+    """Handles requests in the order in which they come."""
+
+    def __init__(self, task: Task, limits: WorkerLimits) -> None:
+        super().__init__(task, limits)
+        self._waiting: deque[Call] = deque()
+
+    def submit(self, request: bytes) -> Call:
+        """Adds a request. Raises Unusable if the pool is closed."""
+        call = Call(request)
+        with self._changed:
+            if self._closed:
+                raise Unusable("the server is closing")
+            self._waiting.append(call)
+            self._start_slots()
+        return call
+
+    def progress(self, call: Call) -> float | None:
+        """Returns the completed fraction (0 to 1) of a request that is being handled, otherwise None."""
+        return self._progress.get(call)
+
+    def cancel(self, call: Call) -> None:
+        """Removes a request that waits; ends the process that handles the request."""
+        with self._changed:
+            if call in self._waiting:
+                self._waiting.remove(call)
+            elif call in self._workers:
+                self._interrupt(call)
+
+    def close(self) -> None:
+        """Ends all processes. Requests that wait are cancelled."""
+        with self._changed:
+            for call in self._waiting:
+                call.reply.cancel()
+            self._waiting.clear()
+        super().close()
+
+    def _start_slots(self) -> None:
+        self._changed.notify_all()
+        idle = len(self._slots) - len(self._progress)
+        if not self._closed and len(self._waiting) > idle and len(self._slots) < self._limits.processes:
+            self._start_slot()
+
+    def _has_next(self) -> bool:
+        return bool(self._waiting)
+
+    def _pop(self) -> Call | None:
+        while self._waiting:
+            if (call := self._waiting.popleft()).reply.set_running_or_notify_cancel():
+                return call
+        return None
+
+    def _run(self, worker: WorkerProcess, request: Call) -> Reply:
+        return worker.run(request.request, partial(self._advance, request))
+
+    def _end(self, request: Call, outcome: Reply, interrupted: bool) -> None:
+        request.reply.set_result(outcome)
