@@ -22,7 +22,7 @@ from tb_bottleneck.measures.trace.loader_workers import workers_used
 from tb_bottleneck.measures.user_code.step_parts import step_parts
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.report.builders.compilation import recorded_compilation, replayed_graphs
-from tb_bottleneck.report.builders.details import broken_part, input_pipeline, parts_of_step
+from tb_bottleneck.report.builders.details import input_pipeline, parts_of_step
 from tb_bottleneck.report.builders.report_builder import Details
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -50,10 +50,9 @@ class Parts:
             self._broken.append(part)
             return None
 
-    def shown_in(self, report: pb.Report) -> pb.Report:
-        """Adds the names of the parts that failed to `report` in place, and returns `report`."""
-        report.broken_parts.extend(map(broken_part, self._broken))
-        return report
+    def broken(self) -> list[str]:
+        """Returns the names of the parts that failed."""
+        return self._broken
 
 
 def details_of(recording: Recording, parts: Parts) -> Details:
@@ -99,21 +98,20 @@ def _operators_of(recording: Recording) -> list[pb.OperatorCount]:
     ]
 
 
-def add_headroom(
+def headroom_of(
     report: pb.Report, parts: Parts, recording: Recording | None = None, parameters: float | None = None
-) -> None:
-    """Adds to `report` in place the possible gains that are no findings. Such gains are most useful for a run without a
-    problem.
+) -> list[pb.Headroom]:
+    """Returns the possible gains that are no findings. Such gains are most useful for a run without a problem.
 
-    `recording` is the recording of a trace, or None for telemetry. For telemetry, nothing is added if the report has a
-    problem. `parts` collects the name "headroom" if this part cannot be built. `parameters` is the size of the model's
-    parameters in bytes, or None if unknown.
+    `recording` is the recording of a trace, or None for telemetry. For telemetry, nothing is returned if the report has
+    a problem. `parts` collects the name "headroom" if this part cannot be built. `parameters` is the size of the
+    model's parameters in bytes, or None if unknown.
     """
     if report.verdict.severity != "none" and recording is None:
-        return
-    from tb_bottleneck.report.efficiency.headroom import headroom_of  # few reports need its imports
+        return []
+    from tb_bottleneck.report.efficiency import headroom  # few reports need its imports
 
-    report.headroom.extend(parts.build("headroom", lambda: headroom_of(report, recording, parameters)) or [])
+    return parts.build("headroom", lambda: headroom.headroom_of(report, recording, parameters)) or []
 
 
 def trace_unprofiled(recording: Recording, defects: Sequence[Defect]) -> pb.Unprofiled | None:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.diagnosis.parts import Parts, add_headroom
+from tb_bottleneck.diagnosis.parts import Parts, headroom_of
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.efficiency.utilisation import Utilisation
 from tb_bottleneck.measures.input_stages import sampled_work
@@ -31,7 +31,7 @@ from tb_bottleneck.report.builders.details import input_pipeline
 from tb_bottleneck.report.builders.evidence_source_texts import Places
 from tb_bottleneck.report.builders.findings import Diagnosis
 from tb_bottleneck.report.builders.memory import findings_message, memory_message
-from tb_bottleneck.report.builders.report_builder import Details, ReportIdentity, build_report, unreadable_report
+from tb_bottleneck.report.builders.report_builder import Details, Facts, ReportIdentity, build_report, unreadable_report
 from tb_bottleneck.report.builders.telemetry_inputs import (
     TelemetryTexts,
     telemetry_confidence,
@@ -124,7 +124,7 @@ def judge_telemetry(reader: TelemetryReader, *, run: str = ".", latest: bool = F
     """
     try:
         parts = Parts()
-        return parts.shown_in(_diagnose(reader, _identity(reader, run), latest, parts))
+        return build_report(_diagnose(reader, _identity(reader, run), latest, parts))
     except MemoryError:
         raise
     except Exception as error:  # an error in one recording must not affect the others
@@ -147,18 +147,20 @@ def _broken(reader: TelemetryReader, run: str, error: Exception) -> pb.Report:
     return unreadable(reader, run, "broken", f"{type(error).__name__}: {error}"[:300])
 
 
-def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, parts: Parts) -> pb.Report:
-    """Returns the report. If a defect is fatal, the report has no verdict. `latest` is as in `judge_telemetry`."""
+def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, parts: Parts) -> Facts:
+    """Returns what the report is built from. If a defect is fatal, the report has no verdict. `latest` is as in
+    `judge_telemetry`."""
     recording = TelemetryRecording(reader.telemetry)
     origin = telemetry_origin(recording)
     defects = list(telemetry_defects(recording, reader.dropped))
     if any(defect.fatal for defect in defects):
-        return build_report(identity, TelemetryTexts(), origin, defects)
+        return Facts(identity, TelemetryTexts(), origin, defects)
     whole, phases = recording, phases_of(recording)
     latest_phase_only = latest and len(phases) > 1
     if latest_phase_only:
         recording = TelemetryRecording(reader.telemetry, since=phases[-1].begin)
-    report = build_report(
+    parameters = parameter_bytes(recording.facts.get("parameters_by_dtype"))
+    return Facts(
         identity,
         TelemetryTexts(unknown_time(recording)),
         origin,
@@ -176,9 +178,9 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
             run_time=parts.build("run_time", lambda: run_time_of(run_time(whole))),
         ),
         efficiency=parts.build("efficiency", lambda: Utilisation(telemetry_figures(recording))),
+        headroom=lambda report: headroom_of(report, parts, parameters=parameters),
+        broken=parts.broken,
     )
-    add_headroom(report, parts, parameters=parameter_bytes(recording.facts.get("parameters_by_dtype")))
-    return report
 
 
 def _places(recording: TelemetryRecording) -> Places:

@@ -11,7 +11,7 @@ from tb_bottleneck.attribution.profiler_time.removal import without_profiler_tim
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
-from tb_bottleneck.diagnosis.parts import Parts, add_headroom, details_of, trace_unprofiled
+from tb_bottleneck.diagnosis.parts import Parts, details_of, headroom_of, trace_unprofiled
 from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.cause_times import cause_places
@@ -25,7 +25,13 @@ from tb_bottleneck.report.builders.findings import Diagnosis, causes_by_cost
 from tb_bottleneck.report.builders.gains import trace_confidence
 from tb_bottleneck.report.builders.predictions import NotPredicted
 from tb_bottleneck.report.builders.recording_description import membership_of, trace_origin, trace_window, unused_device
-from tb_bottleneck.report.builders.report_builder import ReportIdentity, build_report, refused_report, unreadable_report
+from tb_bottleneck.report.builders.report_builder import (
+    Facts,
+    ReportIdentity,
+    build_report,
+    refused_report,
+    unreadable_report,
+)
 from tb_bottleneck.report.builders.situation import situation_of, timers_text
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -82,8 +88,8 @@ def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Repor
     source = os.fsencode(PurePath(path).name).decode("utf-8", "replace")  # a file name need not be valid Unicode
     identity, parts = ReportIdentity(run, source, "trace"), Parts()
     try:
-        report, recording = _diagnose(loaded(), identity, parts)
-        return parts.shown_in(report), recording
+        facts, recording = _diagnose(loaded(), identity, parts)
+        return build_report(facts), recording
     except BottleneckError as error:
         return refused_report(identity, error), None
     except MemoryError:
@@ -93,28 +99,30 @@ def _guarded(loaded: Callable[[], Trace], path: str, run: str) -> tuple[pb.Repor
         return unreadable_report(identity, "broken", f"{type(error).__name__}: {error}"[:300]), None
 
 
-def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.Report, Recording | None]:
-    """Returns the report about `trace`, and its recording, or None instead of the recording if the trace gets no
-    verdict."""
+def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[Facts, Recording | None]:
+    """Returns what the report about `trace` is built from, and its recording, or None instead of the recording if the
+    trace gets no verdict."""
     steps = find_steps(trace)
     fatal = fatal_defect(trace, steps)
     origin = trace_origin(trace, fatal)
     memory = parts.build("memory", lambda: _recorded_memory(trace, steps))
     if steps is None or fatal is not None:
-        return build_report(identity, _TEXTS, origin, _with_damage(fatal, trace), memory=memory), None
+        facts = Facts(identity, _TEXTS, origin, _with_damage(fatal, trace), memory=memory, broken=parts.broken)
+        return facts, None
     recording = without_profiler_time(Recording(trace, steps))
-    build = partial(
-        build_report,
+    known = partial(
+        Facts,
         window=trace_window(recording),
         account=recording.account,
         membership=membership_of(recording),
         memory=memory,
         details=details_of(recording, parts),
+        broken=parts.broken,
     )
     unrecorded = host_not_recorded_defect(recording)
     fatal = unrecorded if unrecorded is not None and unrecorded.fatal else warmup_defect(recording)
     if fatal is not None:
-        return build(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
+        return known(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
     defects = [*([unrecorded] if unrecorded is not None else []), *degradations_of(recording)]
     diagnosis = _judge(recording, defects, parts)
     if work_ran_on_cpu(trace):
@@ -124,7 +132,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.
     places = parts.build("places", lambda: _places(recording, diagnosis)) or {}
     if any(regime in AVOIDABLE_REGIMES or regime is Regime.UNEXPLAINED for regime, _ in places):
         defects += stacks_defects(recording)
-    report = build(
+    facts = known(
         identity,
         _TEXTS,
         origin,
@@ -134,9 +142,9 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[pb.
         places=places,
         efficiency=parts.build("efficiency", lambda: trace_figures(recording)),
         unprofiled=trace_unprofiled(recording, defects),
+        headroom=lambda report: headroom_of(report, parts, recording),
     )
-    add_headroom(report, parts, recording)
-    return report, recording
+    return facts, recording
 
 
 def _recorded_memory(trace: Trace, steps: Steps | None) -> pb.Memory | None:

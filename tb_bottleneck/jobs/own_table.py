@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tb_bottleneck.base.own_time import lower_median
 from tb_bottleneck.jobs.group_kinds import Grid
 from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.replay.waits import RankPoints
@@ -168,17 +169,6 @@ def kernel_ratios(job: JobTable, grid: Grid, rank: int, *, of_equal_size: bool =
         if others and median > 0:
             ratios.append(median / max(sorted(others)[(len(others) - 1) // 2], 1))
     return ratios
-
-
-def lower_median(values: Floats) -> Floats:
-    """Returns the lower median of `values` over the first axis: of an even number of values, the lower one of the two
-    in the middle. NaN values are ignored; the result is NaN where all values are NaN."""
-    if not len(values):
-        return np.full(values.shape[1:], np.nan)
-    ordered = np.sort(values, axis=0)  # NaN last
-    known = np.count_nonzero(~np.isnan(values), axis=0)
-    middle = np.maximum(known - 1, 0) // 2
-    return np.asarray(np.take_along_axis(ordered, middle[None], axis=0)[0], np.float64)
 
 
 # Smallest standard deviation of the logarithms of amounts of work. Amounts that vary less do not show how the time

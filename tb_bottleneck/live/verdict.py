@@ -1,22 +1,19 @@
 """Finds what delays a job while it trains: a rank that hangs or whose process is gone, or a rank that is slower than
 the others.
 
-In synchronous training, all ranks have equally long steps, because they wait for each other in the exchange of
-gradients. The rank that delays the others differs before the exchange: this rank gets its batches later, or its own
-code takes longer. Therefore, the own times of the ranks are compared. The own time of a rank is its step time without
-the backward pass, in which the gradients are exchanged. (The rank in which a delay first appears is the suspect:
-StageFrontier, arXiv 2606.06751.)
+The own time of a rank (base/own_time.py) is here its step time without the backward pass, in which the gradients are
+exchanged.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
+from tb_bottleneck.base.own_time import EXCESS, slow_ranks
 from tb_bottleneck.live.rank_states import LiveJob, Rank, RankState, typical
 from tb_bottleneck.live.wording import LiveVerdict, live_verdict
 
-EXCESS = 0.10
-"""A rank is named if its own time (step without the backward pass) exceeds that of the others by at least this share of
-the step (traceml's warning level for stragglers, diagnostics/step_time/policy.py)."""
 # The limits from here on are chosen, not measured.
 CERTAIN_STEPS = 20
 """Smallest number of steps in the last minute for which a rank is compared. If its steps take more than 10 s in total,
@@ -112,13 +109,12 @@ def _slow_rank(job: LiveJob) -> LiveVerdict | None:
     if len(ranks) < 2:
         return None
     step = typical(rank.beat.recent["wall"] for rank in ranks)
-    slowest = max(ranks, key=_own)
-    others = [rank for rank in ranks if rank is not slowest]
-    excess = _own(slowest) - typical(map(_own, others))
-    waits = typical(_figure(rank, "backward") for rank in others) - _figure(slowest, "backward")
-    if excess >= EXCESS * step and waits >= OF_WAITS * excess:
-        cause = _stage(slowest, others, excess)
-        return live_verdict(cause, _severity(excess / step), job, [slowest], excess=excess)
+    for at, excess in slow_ranks(np.array([*map(_own, ranks)]), step)[:1]:
+        slowest, others = ranks[at], [*ranks[:at], *ranks[at + 1 :]]
+        waits = typical(_figure(rank, "backward") for rank in others) - _figure(slowest, "backward")
+        if waits >= OF_WAITS * excess:
+            cause = _stage(slowest, others, excess)
+            return live_verdict(cause, _severity(excess / step), job, [slowest], excess=excess)
     return _interrupted(job, ranks) or _slow_device(job, ranks) or _slow_compute(job, ranks)
 
 

@@ -11,9 +11,9 @@ from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.advice_texts import telemetry_advice
 from tb_bottleneck.report.builders.evidence_source_texts import sentence_about
-from tb_bottleneck.report.efficiency.figures import set_rates
-from tb_bottleneck.report.efficiency.joined import join_efficiency
-from tb_bottleneck.report.memory_alert import join_memory, take_alerts
+from tb_bottleneck.report.efficiency.figures import with_rates
+from tb_bottleneck.report.efficiency.joined import joined_efficiency
+from tb_bottleneck.report.memory_alert import joined_memory, with_alert_of
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
 from tb_bottleneck.report.same_process import pairs_of
 from tb_bottleneck.report.trace_or_telemetry import Trust, trust_of
@@ -25,30 +25,33 @@ GROWS = 1.3
 MAX_NAMED = 3
 
 
-def add_growth(telemetry: pb.Report, traces: Sequence[pb.Report]) -> None:
-    """Adds the operators with the largest growth, and the place that calls them, to the finding about longer steps.
+def with_growth(telemetry: pb.Report, traces: Sequence[pb.Report]) -> pb.Report:
+    """Returns a copy of `telemetry` whose finding about longer steps names the operators with the largest growth, and
+    the place that calls them.
 
-    Compares the operators per step in the first and the last of `traces`, which are in order of time. Does nothing
-    without this finding in `telemetry`, or with fewer than two traces.
+    Compares the operators per step in the first and the last of `traces`, which are in order of time. Adds nothing
+    without this finding, or with fewer than two traces.
     """
-    finding = next((finding for finding in telemetry.findings if finding.cause == CAUSE), None)
+    report = _copy(telemetry)
+    finding = next((finding for finding in report.findings if finding.cause == CAUSE), None)
     counted = [trace for trace in traces if trace.operators]
     if finding is None or len(counted) < 2:
-        return
+        return report
     before, after = ({row.name: row.per_step for row in trace.operators} for trace in (counted[0], counted[-1]))
     total = [sum(counts.values()) for counts in (before, after)]
     row = finding.evidence.add(unit="text", label="Operators per step in the first and the last trace")
     if total[1] < GROWS * total[0]:
         row.text = f"{total[0]:,.0f} and {total[1]:,.0f}: their number does not grow"
-        return
+        return report
     grown = sorted(after, key=lambda name: before.get(name, 0.0) - after[name])[:MAX_NAMED]
     named = ", ".join(f"{name} {before.get(name, 0.0):,.0f} to {after[name]:,.0f}" for name in grown)
     row.text = f"{total[0]:,.0f} to {total[1]:,.0f}; {named}"
     place = next((row.place for row in counted[-1].operators if row.name == grown[0] and row.HasField("place")), None)
     if place is not None and not finding.where:
         finding.where.append(place)
-        if finding is telemetry.findings[0]:
-            telemetry.verdict.headline += sentence_about(finding.where)
+        if finding is report.findings[0]:
+            report.verdict.headline += sentence_about(finding.where)
+    return report
 
 
 # Shares that differ by less count as equal, because shares of consecutive steps differ by as much.
@@ -63,52 +66,60 @@ _JUDGED = ("fires", "clear")
 
 
 def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
-    """Returns copies of the reports in the same order, in which the trace and the telemetry of one process are joined.
+    """Returns new reports in the same order, in which the trace and the telemetry of one process are joined.
 
     `reports` are pairs of directory and report. The monitor writes traces into the directory of its telemetry, or into
     the directory of rank 0; a profiler in the training itself writes into the logdir that was given to the monitor. The
     evidence source of a joined trace report is `both`.
     """
     located = [(directory, _copy(report)) for directory, report in reports]
-    judged = [(directory, report) for directory, report in located if report.HasField("verdict")]
-    alone = {at: _copy(report) for at, (_, report) in enumerate(judged) if report.evidence_source == "telemetry"}
-    pairs = list(pairs_of(judged))
-    for at, report in alone.items():
-        traces = sorted((judged[trace][1] for trace, of in pairs if of == at), key=lambda trace: trace.source)
-        add_growth(report, traces)
+    judged = [at for at, (_, report) in enumerate(located) if report.HasField("verdict")]
+    pairs = [(judged[trace], judged[telemetry]) for trace, telemetry in pairs_of([located[at] for at in judged])]
+    joined = [report for _, report in located]
+    alone: dict[int, pb.Report] = {}
+    for at in (at for at in judged if joined[at].evidence_source == "telemetry"):
+        traces = sorted((joined[trace] for trace, of in pairs if of == at), key=lambda trace: trace.source)
+        report = with_growth(joined[at], traces)
         for trace_report in reversed(traces):  # the latest one is most like the state of the run
             if trust_of(trace_report, report).source == "telemetry":
-                _add_places(report, trace_report)
-        judged[at][1].CopyFrom(report)
+                report = _with_places(report, trace_report)
+        joined[at] = alone[at] = report
     for trace, telemetry in pairs:
-        _join(judged[trace][1], judged[telemetry][1], alone[telemetry])
-    return [report for _, report in located]
+        joined[trace], joined[telemetry] = _joined(joined[trace], joined[telemetry], alone[telemetry])
+    return joined
 
 
-def _join(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> None:
-    """Adds the results of each report to the other report. `alone` is a copy of the telemetry's report from before the
-    reports were joined."""
+def _joined(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> tuple[pb.Report, pb.Report]:
+    """Returns the reports of a trace and of telemetry, each with the results of the other one. `alone` is the report of
+    the telemetry before it was joined with any trace."""
     trust = trust_of(trace, alone)
-    verdicts = {"trace": _copy(trace).verdict, "telemetry": alone.verdict}
-    _add_telemetry(trace, alone)
-    join_efficiency(trace, telemetry)
-    del telemetry.step_parts[:]
-    telemetry.step_parts.extend(trace.step_parts)
-    for report in (trace, telemetry):
+    verdicts = {"trace": trace.verdict, "telemetry": alone.verdict}
+    efficiency = joined_efficiency(trace, telemetry)
+    both = _with_telemetry(trace, alone, efficiency)
+    run = _copy(telemetry)
+    if efficiency is not None:
+        run.efficiency.CopyFrom(efficiency[1])
+    del run.step_parts[:]
+    run.step_parts.extend(trace.step_parts)
+    disagreements = list(_disagreements(trace, alone))
+    others = list(_others(verdicts, trust))
+    said = with_alert_of(verdicts[trust.source], verdicts.values())
+    for report in (both, run):
         del report.others[:], report.disagreements[:]
-    trace.disagreements.extend(_disagreements(trace, alone))
-    telemetry.disagreements.extend(trace.disagreements)
-    for report in (trace, telemetry):
-        report.others.extend(_others(verdicts, trust))
-        report.verdict.CopyFrom(verdicts[trust.source])
-        take_alerts(report.verdict, verdicts.values())
-        if report.verdict.severity != "none":
+        report.disagreements.extend(disagreements)
+        report.others.extend(others)
+        report.verdict.CopyFrom(said)
+        if said.severity != "none":
             del report.headroom[:]
-    trusted, other = (trace, telemetry) if trust.source == "trace" else (telemetry, trace)
+    trusted, other = (both, run) if trust.source == "trace" else (run, both)
     _lead_with(trusted, other)
-    named = {finding.cause for finding in trace.findings}
-    trace.findings.extend(f for f in alone.findings if _is_outside_steps(f) and f.cause not in named)
-    join_memory((trace, telemetry))
+    named = {finding.cause for finding in both.findings}
+    both.findings.extend(f for f in alone.findings if _is_outside_steps(f) and f.cause not in named)
+    memory = joined_memory(both, run), joined_memory(run, both)
+    for report, part in zip((both, run), memory, strict=True):
+        if part is not None:
+            report.memory.CopyFrom(part)
+    return both, run
 
 
 def _is_outside_steps(finding: pb.Finding) -> bool:
@@ -117,17 +128,19 @@ def _is_outside_steps(finding: pb.Finding) -> bool:
     return finding.cause in ABOUT_THE_RUN or finding.regime == Regime.INTERRUPTION
 
 
-def _add_places(telemetry: pb.Report, trace: pb.Report) -> None:
-    """Adds the places in the trace's findings to the findings of the telemetry about the same regimes, and to the
-    headline."""
-    for finding in telemetry.findings:
+def _with_places(telemetry: pb.Report, trace: pb.Report) -> pb.Report:
+    """Returns a copy of `telemetry` whose findings and headline name the places of the trace's findings about the same
+    regimes."""
+    report = _copy(telemetry)
+    for finding in report.findings:
         of_regime = [other for other in trace.findings if other.regime == finding.regime and other.where]
         any_of_it = finding.cause in ABOUT_THE_RUN and finding.regime == Regime.COMPUTE  # other places take longer
         if finding.where or any_of_it or not of_regime:
             continue
         finding.where.extend(max(of_regime, key=lambda other: other.cost_share).where)
-        if finding.regime == telemetry.verdict.regime and finding is telemetry.findings[0]:
-            telemetry.verdict.headline += sentence_about(finding.where)
+        if finding.regime == report.verdict.regime and finding is report.findings[0]:
+            report.verdict.headline += sentence_about(finding.where)
+    return report
 
 
 def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
@@ -194,20 +207,28 @@ def _copy(report: pb.Report) -> pb.Report:
     return copy
 
 
-def _add_telemetry(trace: pb.Report, telemetry: pb.Report) -> None:
-    trace.witness = trace.evidence_source = "both"
+def _with_telemetry(
+    trace: pb.Report, telemetry: pb.Report, efficiency: tuple[pb.Efficiency, pb.Efficiency] | None
+) -> pb.Report:
+    """Returns a copy of `trace` with what the telemetry measured over the run, and with the joined `efficiency`."""
+    report = _copy(trace)
+    report.witness = report.evidence_source = "both"
+    if efficiency is not None:
+        report.efficiency.CopyFrom(efficiency[0])
     if telemetry.HasField("run_time"):
-        trace.run_time.CopyFrom(telemetry.run_time)
+        report.run_time.CopyFrom(telemetry.run_time)
     steps, unprofiled = telemetry.window.steps, telemetry.window.step_ns.median
-    if trace.window.basis == "whole" or steps < MIN_UNPROFILED_STEPS or unprofiled <= 0:
-        return
-    if not trace.HasField("unprofiled"):  # otherwise, it was measured next to the recorded steps
-        codes = [reason.code for reason in trace.health.reasons]
-        corrected = trace.window.HasField("recorded_step_ns")
-        recorded = trace.window.recorded_step_ns if corrected else trace.window.step_ns.median
-        trace.unprofiled.CopyFrom(unprofiled_of(unprofiled, steps, recorded, codes, corrected=corrected))
-    trace.unprofiled.run_step_ns, trace.unprofiled.run_steps = telemetry.window.step_ns.mean, steps
-    set_rates(trace)
+    if report.window.basis == "whole" or steps < MIN_UNPROFILED_STEPS or unprofiled <= 0:
+        return report
+    if not report.HasField("unprofiled"):  # otherwise, it was measured next to the recorded steps
+        codes = [reason.code for reason in report.health.reasons]
+        corrected = report.window.HasField("recorded_step_ns")
+        recorded = report.window.recorded_step_ns if corrected else report.window.step_ns.median
+        report.unprofiled.CopyFrom(unprofiled_of(unprofiled, steps, recorded, codes, corrected=corrected))
+    report.unprofiled.run_step_ns, report.unprofiled.run_steps = telemetry.window.step_ns.mean, steps
+    if report.HasField("efficiency"):
+        report.efficiency.CopyFrom(with_rates(report.efficiency, report))
+    return report
 
 
 def _disagreements(trace: pb.Report, telemetry: pb.Report) -> Iterator[pb.Disagreement]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median, median_low
 
 from tb_bottleneck.replay.scenario_texts import word
-from tb_bottleneck.report.builders.action import lead_with_action
+from tb_bottleneck.report.builders.action import led_by_action
 from tb_bottleneck.report.cross_check import MIN_DIFFERENCE
 from tb_bottleneck.report.jobs import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -83,8 +83,7 @@ def _with_medians(report: pb.Report, members: Sequence[pb.Report]) -> pb.Report:
     if len(plans) > 1:
         del result.plan[:]
         result.plan.extend(plans[median_low(plans)].plan)
-    lead_with_action(result)
-    return result
+    return led_by_action(result)
 
 
 def _total(report: pb.Report) -> float:

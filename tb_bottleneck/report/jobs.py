@@ -15,11 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from statistics import fmean, median
 
+import numpy as np
+
 from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
+from tb_bottleneck.base.own_time import slow_ranks
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import NS_PER_S, share_text
 from tb_bottleneck.replay.scenario_texts import word
-from tb_bottleneck.report.memory_alert import take_alerts
+from tb_bottleneck.report.memory_alert import with_alert_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # Largest difference between the clocks of synchronised hosts. NTP corrects clocks by milliseconds, and sets them anew
@@ -108,10 +111,6 @@ def _steps(report: pb.Report) -> tuple[float, float]:
     return (member.first_step, member.last_step) if member.HasField("first_step") else (-inf, inf)
 
 
-# A rank is a straggler if its waiting time is shorter than that of the median rank by at least this share of the step:
-# traceml's warning level for its straggler score is 0.10 of the step (diagnostics/step_time/policy.py).
-STRAGGLER_SHARE = 0.10
-
 # More ranks than any job has; the world size in a file is untrusted.
 MAX_LISTED_RANKS = 1 << 17
 
@@ -125,18 +124,19 @@ def jobs_of(reports: Sequence[pb.Report]) -> list[pb.Job]:
 def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
     """Returns the job that consists of `ranks` (reports by rank), judged by their accounts (time per regime)."""
     run, world_size = next((report.run, report.world_size) for report in ranks.values())
-    waits = {rank: _share(report, Regime.COMMUNICATION) for rank, report in ranks.items()}
-    typical = median(waits.values())
-    stragglers = sorted((wait - typical, rank) for rank, wait in waits.items() if typical - wait >= STRAGGLER_SHARE)
-    slowest = stragglers[0][1] if stragglers else min(ranks, key=lambda rank: (abs(waits[rank] - typical), rank))
+    waits = {rank: _share(report, Regime.COMMUNICATION) for rank, report in sorted(ranks.items())}
+    typical, numbers = median(waits.values()), list(waits)
+    own = 1 - np.array(list(waits.values()))
+    stragglers = [(numbers[at], excess) for at, excess in slow_ranks(own)]
+    slowest = stragglers[0][0] if stragglers else min(ranks, key=lambda rank: (abs(waits[rank] - typical), rank))
     missing = sorted(set(range(min(world_size, MAX_LISTED_RANKS))) - ranks.keys())
     job = pb.Job(
         run=run, ranks=sorted(ranks), world_size=world_size, missing_ranks=missing, verdict=ranks[slowest].verdict
     )
     job.verdict.ClearField("action")  # this action has the gain for the step of one rank, not for the job
-    take_alerts(job.verdict, [report.verdict for report in ranks.values()])
+    job.verdict.CopyFrom(with_alert_of(job.verdict, [report.verdict for report in ranks.values()]))
     if stragglers:
-        sentence = straggler_sentence(slowest, -stragglers[0][0])
+        sentence = straggler_sentence(slowest, stragglers[0][1])
         job.verdict.headline = f"{sentence} On that rank: {ranks[slowest].verdict.headline}"
     elif job.verdict.regime == Regime.COMMUNICATION:
         least = min(waits.values())
@@ -146,8 +146,8 @@ def job_of(ranks: Mapping[int, pb.Report]) -> pb.Job:
         )
     if stragglers:
         complete = all(report.world_size == len(ranks) for report in ranks.values())
-        job.speedup.CopyFrom(_speedup(waits, {rank for _, rank in stragglers}, complete))
-    job.stragglers.extend(pb.Straggler(rank=rank, behind_share=-behind) for behind, rank in stragglers)
+        job.speedup.CopyFrom(_speedup(waits, {rank for rank, _ in stragglers}, complete))
+    job.stragglers.extend(pb.Straggler(rank=rank, behind_share=behind) for rank, behind in stragglers)
     job.account.extend(_mean_row(list(ranks.values()), position) for position in range(len(ranks[slowest].account)))
     return job
 

@@ -1,4 +1,4 @@
-"""Adds the most severe memory problem of a training to its verdict, which is about time."""
+"""The most severe memory problem of a training, which its verdict about time shows too."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,8 +14,8 @@ def worth_fixing(memory: pb.Memory) -> Sequence[pb.MemoryFinding]:
     return sorted(found, key=lambda finding: _ORDER.index(finding.severity))
 
 
-def set_alert(verdict: pb.Verdict, memory: pb.Memory) -> None:
-    """Sets the memory alert of `verdict` to the most severe finding about `memory`, or removes the alert if there is
+def alert_of(severity: str, memory: pb.Memory) -> pb.MemoryAlert | None:
+    """Returns the alert about the most severe finding in `memory`, for a verdict with `severity`; None if there is
     none."""
     alerts = [
         pb.MemoryAlert(
@@ -27,13 +27,20 @@ def set_alert(verdict: pb.Verdict, memory: pb.Memory) -> None:
         )
         for finding in worth_fixing(memory)[:1]
     ]
-    _set(verdict, alerts)
+    return _most_severe(severity, alerts)
 
 
-def take_alerts(verdict: pb.Verdict, others: Iterable[pb.Verdict]) -> None:
-    """Sets the memory alert of `verdict` to the most severe alert of `others`, which are verdicts of the same training,
-    or removes the alert if there is none."""
-    _set(verdict, [other.memory_alert for other in others if other.HasField("memory_alert")])
+def with_alert_of(verdict: pb.Verdict, others: Iterable[pb.Verdict]) -> pb.Verdict:
+    """Returns a copy of `verdict` with the most severe memory alert of `others`, which are verdicts of the same
+    training, or without an alert if there is none."""
+    result = pb.Verdict()
+    result.CopyFrom(verdict)
+    result.ClearField("memory_alert")
+    alerts = [other.memory_alert for other in others if other.HasField("memory_alert")]
+    alert = _most_severe(verdict.severity, alerts)
+    if alert is not None:
+        result.memory_alert.CopyFrom(alert)
+    return result
 
 
 def leading_alert(verdict: pb.Verdict) -> pb.MemoryAlert | None:
@@ -41,35 +48,26 @@ def leading_alert(verdict: pb.Verdict) -> pb.MemoryAlert | None:
     return verdict.memory_alert if verdict.memory_alert.leads else None
 
 
-def join_memory(reports: Sequence[pb.Report]) -> None:
-    """Copies the memory part, or findings in it, between the reports of one process to those reports that lack them."""
-    known = [(report, _copy(report.memory)) for report in reports if report.HasField("memory")]
-    for report in reports:
-        for other, memory in known:
-            if other is report:
-                continue
-            if not report.HasField("memory"):
-                report.memory.CopyFrom(memory)
-                continue
-            own = {finding.cause for finding in report.memory.findings}
-            report.memory.findings.extend(each for each in memory.findings if each.cause not in own)
+def joined_memory(own: pb.Report, other: pb.Report) -> pb.Memory | None:
+    """Returns the memory part of `own` with the findings that only `other`, a report of the same process, has; the part
+    of `other` if `own` has none; None if neither has one."""
+    if not own.HasField("memory"):
+        return other.memory if other.HasField("memory") else None
+    joined = pb.Memory()
+    joined.CopyFrom(own.memory)
+    causes = {finding.cause for finding in own.memory.findings}
+    joined.findings.extend(each for each in other.memory.findings if each.cause not in causes)
+    return joined
 
 
-def _copy(memory: pb.Memory) -> pb.Memory:
-    copy = pb.Memory()
-    copy.CopyFrom(memory)
-    return copy
-
-
-def _set(verdict: pb.Verdict, alerts: Sequence[pb.MemoryAlert]) -> None:
-    """Sets the memory alert of `verdict` to the most severe of `alerts`. The alert leads if it is critical, or more
-    severe than the verdict."""
+def _most_severe(severity: str, alerts: Sequence[pb.MemoryAlert]) -> pb.MemoryAlert | None:
+    """Returns a copy of the most severe of `alerts`. It leads a verdict with `severity` if it is critical, or more
+    severe."""
     alert = min(alerts, key=lambda one: _ORDER.index(one.severity), default=None)
     if alert is None:
-        verdict.ClearField("memory_alert")
-        return
+        return None
     chosen = pb.MemoryAlert()
     chosen.CopyFrom(alert)
-    rank = _ORDER.index(verdict.severity) if verdict.severity in _ORDER else len(_ORDER)
+    rank = _ORDER.index(severity) if severity in _ORDER else len(_ORDER)
     chosen.leads = chosen.severity == "critical" or _ORDER.index(chosen.severity) < rank
-    verdict.memory_alert.CopyFrom(chosen)
+    return chosen

@@ -21,8 +21,8 @@ from tb_bottleneck.schema.compile_log import SCHEMA
 FIXES = {
     "worker_not_started": "python -m tensorboard.main --logdir ...   # the Python that has tb_bottleneck installed",
     "worker_died": "touch FILE   # tries it again; fewer steps need less: schedule(wait=5, warmup=2, active=3)",
-    "out_of_memory": "schedule(wait=5, warmup=2, active=3)   # less recorded; or set TB_BOTTLENECK_MEMORY_GIB to 8 or more",
-    "timed_out": "schedule(wait=5, warmup=2, active=3)   # less recorded; or set TB_BOTTLENECK_SECONDS_PER_FILE to 3600",
+    "out_of_memory": "schedule(wait=5, warmup=2, active=3)   # or set TB_BOTTLENECK_MEMORY_GIB to 8 or more",
+    "timed_out": "schedule(wait=5, warmup=2, active=3)   # or set TB_BOTTLENECK_SECONDS_PER_FILE to 3600",
     "analysis_failed": "tb-bottleneck diagnose FILE   # shows this defect of tb_bottleneck without TensorBoard",
 }
 

@@ -5,7 +5,7 @@ The headline names the plan, or a cause that could not be simulated and is as la
 
 import pytest
 
-from tb_bottleneck.report.builders.action import action_sentence, lead_with_action
+from tb_bottleneck.report.builders.action import action_sentence, led_by_action
 from tb_bottleneck.report.digest import Digest, health_notes, plan_leads
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -26,7 +26,7 @@ def report(basis: str, gain: float) -> pb.Report:
 def test_a_cause_that_is_not_simulated_leads_if_it_is_as_large(basis, gain, by_plan):
     found = report(basis, gain)
     assert plan_leads(found) == by_plan
-    lead_with_action(found)
+    found = led_by_action(found)
     assert found.findings[0].cause == ("small_kernels" if by_plan else "slow_backend")
     action = "Replay a graph" if by_plan else "Use NCCL"
     assert found.verdict.action.startswith(action)
@@ -41,7 +41,7 @@ def test_a_fix_that_gains_next_to_nothing_leads_nowhere(gain, leads):
     """ "Write checkpoints less often: about 1.00 times faster" was the headline of a training."""
     found = report("replay", gain)
     found.plan[0].speedup_total = gain
-    lead_with_action(found)
+    found = led_by_action(found)
     assert bool(found.verdict.action) == leads
 
 

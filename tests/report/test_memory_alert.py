@@ -4,7 +4,7 @@ import pytest
 
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.jobs import jobs_of
-from tb_bottleneck.report.memory_alert import leading_alert, set_alert, worth_fixing
+from tb_bottleneck.report.memory_alert import alert_of, leading_alert, worth_fixing
 from tb_bottleneck.report.rendering.table_rows import rows_of
 from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -30,7 +30,7 @@ def judged(severity: str, *of_memory: str, source: str = "trace") -> pb.Report:
     finding.speedup.high = 1.5
     if of_memory:
         report.memory.CopyFrom(memory(*of_memory))
-    set_alert(report.verdict, report.memory)
+    report.verdict.MergeFrom(pb.Verdict(memory_alert=alert_of(report.verdict.severity, report.memory)))
     return report
 
 

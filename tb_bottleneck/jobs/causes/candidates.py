@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tb_bottleneck.base.own_time import lower_median
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.own_table import lower_median
 from tb_bottleneck.jobs.scenarios import Changed, unchanged
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.trace.table import Floats, Ints

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tb_bottleneck.base.own_time import lower_median
 from tb_bottleneck.jobs.causes.candidates import Candidate
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.own_table import BLOCKS, lower_median
+from tb_bottleneck.jobs.own_table import BLOCKS
 from tb_bottleneck.jobs.passes import BACKWARD, FORWARD, is_interleaved, spans_of
 from tb_bottleneck.jobs.scenarios import Changed, even_stages, even_work, microbatch_classes
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own

@@ -11,20 +11,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tb_bottleneck.base.own_time import EXCESS_IN_MOST_STEPS, in_most_steps, lower_median
 from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew, origins, work_ratio
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.own_table import MIN_SLOWER_KERNELS, kernel_ratio, lower_median
+from tb_bottleneck.jobs.own_table import MIN_SLOWER_KERNELS, kernel_ratio
 from tb_bottleneck.jobs.scenarios import Changed, even_ranks, like_peers
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
-# A rank is slow if its own time exceeds the usual own time by more than this share. msprof-analyze calls a card slow
-# from 5 % on.
-MIN_EXCESS = 0.05
-# A rank must be slow in at least this share of the steps, so that a single event does not count.
-MIN_STEPS = 0.8
 # The fix of a slow rank shortens each kind of own time that is longer by more than this share of the usual own time,
-# also in MIN_STEPS of the steps.
+# also in MOST_STEPS of the steps.
 MIN_PART = 0.01
 # A rank whose amount of work exceeds that of the peers by at least this share has a longer device time because of the
 # work.
@@ -37,7 +33,7 @@ def slow_ranks(context: JobContext) -> Iterator[Candidate]:
     """Yields the candidates for ranks that take longer than their peers in most steps: one per slow host, and one per
     cause with the other ranks of this cause."""
     by_cause: defaultdict[str, list[int]] = defaultdict(list)
-    longer = _longer_kinds(context, MIN_EXCESS)
+    longer = _longer_kinds(context, EXCESS_IN_MOST_STEPS)
     for rank in persistent_ranks(context).tolist():
         by_cause[_cause(context, rank, longer[rank])].append(rank)
     for cause, ranks in sorted(by_cause.items()):
@@ -50,16 +46,16 @@ def slow_ranks(context: JobContext) -> Iterator[Candidate]:
 
 
 def persistent_ranks(context: JobContext) -> Ints:
-    """Returns the positions of the ranks that are slower than their peers in most steps (MIN_STEPS).
+    """Returns the positions of the ranks that are slower than their peers in most steps (MOST_STEPS).
 
     Their own time (time without waiting) in total, or that of one kind, exceeds that of the peers by more than
-    MIN_EXCESS of the usual own time. Each kind is also judged alone, because work that varies from step to step would
-    hide a host that is always slower.
+    EXCESS_IN_MOST_STEPS of the usual own time. Each kind is also judged alone, because work that varies from step to
+    step would hide a host that is always slower.
     """
     table = context.own
     usual = _usual_total(context)
-    whole = _in_most_steps(table.total - usual > MIN_EXCESS * usual, table.total)
-    return np.flatnonzero(whole | _longer_kinds(context, MIN_EXCESS).any(axis=1))
+    whole = in_most_steps(table.total - usual > EXCESS_IN_MOST_STEPS * usual, table.total)
+    return np.flatnonzero(whole | _longer_kinds(context, EXCESS_IN_MOST_STEPS).any(axis=1))
 
 
 def _longer_kinds(context: JobContext, least: float) -> Bools:
@@ -75,7 +71,7 @@ def _longer_kinds(context: JobContext, least: float) -> Bools:
     excess[:, :, Own.DEVICE] = table.own[:, :, Own.DEVICE] - context.expected_device
     excess[:, :, (Own.HOST, Own.OTHER)] = excess[:, :, (Own.HOST, Own.OTHER)].sum(axis=2)[:, :, None]
     limit = least * _usual_total(context)
-    return np.stack([_in_most_steps(excess[:, :, kind] > limit, table.total) for kind in Own], axis=1)
+    return np.stack([in_most_steps(excess[:, :, kind] > limit, table.total) for kind in Own], axis=1)
 
 
 def fixed_kinds(context: JobContext) -> Bools:
@@ -92,19 +88,8 @@ def slow_devices(context: JobContext) -> Ints:
     """Returns the positions of the ranks whose device time is longer than that of their peers in most steps, whether or
     not more work explains it."""
     excess = context.own.excess[:, :, Own.DEVICE]
-    longer = _in_most_steps(excess > MIN_EXCESS * _usual_total(context), context.own.total)
-    return np.flatnonzero(longer | _longer_kinds(context, MIN_EXCESS)[:, Own.DEVICE])
-
-
-def _in_most_steps(over: Bools, total: Floats) -> Bools:
-    """Returns a mask of the ranks for which `over` is True in at least MIN_STEPS (a share) of their recorded steps.
-
-    Ranks with a single recorded step do not count. `over` and `total` have the shape (ranks, steps); `total` is NaN in
-    unrecorded steps.
-    """
-    known = ~np.isnan(total)
-    count = known.sum(axis=1)
-    return np.asarray(((over & known).sum(axis=1) >= MIN_STEPS * count) & (count > 1), np.bool_)
+    longer = in_most_steps(excess > EXCESS_IN_MOST_STEPS * _usual_total(context), context.own.total)
+    return np.flatnonzero(longer | _longer_kinds(context, EXCESS_IN_MOST_STEPS)[:, Own.DEVICE])
 
 
 def _usual_total(context: JobContext) -> Floats:

@@ -32,7 +32,7 @@ from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.efficiency.of_job import job_efficiency
 from tb_bottleneck.report.equal_ranks import with_equal_predictions
 from tb_bottleneck.report.jobs import job_of, jobs_in
-from tb_bottleneck.report.memory_alert import take_alerts
+from tb_bottleneck.report.memory_alert import with_alert_of
 from tb_bottleneck.report.rank_rows import OF_RANKS
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -155,8 +155,8 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
         )
     if stragglers:
         job.speedup.CopyFrom(job.speedup_all)
-    job.verdict.CopyFrom(_verdict(job, context, verdict, reports))
-    take_alerts(job.verdict, [report.verdict for report in reports.values()])
+    said = _verdict(job, context, verdict, reports)
+    job.verdict.CopyFrom(with_alert_of(said, [report.verdict for report in reports.values()]))
 
 
 def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mapping[int, pb.Report]) -> pb.Verdict:

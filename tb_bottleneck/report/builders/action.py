@@ -35,33 +35,38 @@ def action_sentence(report: pb.Report) -> str:
     return with_gain(leading.fix.action, leading.speedup) if leading is not None else ""
 
 
-def lead_with_action(report: pb.Report) -> None:
-    """Sets the action of the verdict, and sorts the findings.
-
-    The finding that the action is about comes first, then the findings of the plan in the plan's order, then the
-    others.
-    """
+def ordered_findings(report: pb.Report) -> list[pb.Finding]:
+    """Returns the findings of `report`: first the one that the action is about, then those of the plan in the plan's
+    order, then the others."""
     leading = None if plan_leads(report) else leading_finding(report)
     first = [leading.cause] if leading is not None else []
     causes = dict.fromkeys([*first, *(step.cause for step in report.plan)])
     places = {cause: place for place, cause in enumerate(causes)}
-    ordered = sorted(report.findings, key=lambda finding: places.get(finding.cause, len(places)))
-    del report.findings[:]
-    report.findings.extend(ordered)
-    set_action(report)
+    return sorted(report.findings, key=lambda finding: places.get(finding.cause, len(places)))
 
 
-def set_action(report: pb.Report) -> None:
-    """Sets `action` of the verdict in `report`. Also sets `action_cause` if the action is the first fix of the plan and
-    removes a cause of another regime (kind of time) than that of the verdict."""
-    verdict = report.verdict
+def verdict_action(report: pb.Report) -> pb.Verdict:
+    """Returns a verdict with only the action of `report`, whose findings are in their final order. It also has
+    `action_cause` if the action is the first fix of the plan and removes a cause of another regime (kind of time) than
+    that of the verdict."""
     part = next((_PARTS[reason.code] for reason in report.health.reasons if reason.code in _PARTS), "")
-    verdict.action = action_sentence(report)
-    verdict.action += f", of {part} alone" if verdict.action and part else ""
+    action = action_sentence(report)
+    said = pb.Verdict(action=f"{action}, of {part} alone" if action and part else action)
     first = next(iter(report.findings), None)
-    verdict.ClearField("action_cause")
-    if verdict.action and first is not None and plan_leads(report) and first.regime != verdict.regime:
-        verdict.action_cause = f"{first.title}: {share_text(first.cost_share)} of the time."
+    if action and first is not None and plan_leads(report) and first.regime != report.verdict.regime:
+        said.action_cause = f"{first.title}: {share_text(first.cost_share)} of the time."
+    return said
+
+
+def led_by_action(report: pb.Report) -> pb.Report:
+    """Returns a copy of `report` with its findings in order, and with the action that follows from them."""
+    result = pb.Report()
+    result.CopyFrom(report)
+    del result.findings[:]
+    result.findings.extend(ordered_findings(report))
+    result.verdict.ClearField("action_cause")
+    result.verdict.MergeFrom(verdict_action(result))
+    return result
 
 
 def with_gain(action: str, gain: pb.Speedup) -> str:

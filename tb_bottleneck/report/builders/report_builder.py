@@ -1,7 +1,11 @@
-"""Builds a report from finished inputs. Traces and telemetry use the same builder, but provide different texts and
-inputs."""
+"""Builds a report, once, from facts and judgements. Traces and telemetry use the same steps, with different texts.
 
-from collections.abc import Iterable, Mapping, Sequence
+Each step is a pure function: it takes the facts and the parts of the report that earlier steps made, and returns
+further parts. `STEPS` lists them in their order. Nothing changes a report afterwards; what joins reports makes new
+ones.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 
 from tb_bottleneck.attribution.owned_spans import Account
 from tb_bottleneck.base.errors import BottleneckError, Inaccessible, NotFound, StillGrowing
@@ -12,7 +16,8 @@ from tb_bottleneck.knowledge.advice_texts import health_advice
 from tb_bottleneck.measures.efficiency.utilisation import Utilisation
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.replay.plan import Prediction
-from tb_bottleneck.report.builders.action import lead_with_action
+from tb_bottleneck.report.builders.action import ordered_findings, verdict_action
+from tb_bottleneck.report.builders.details import broken_part
 from tb_bottleneck.report.builders.evidence_source_texts import (
     Context,
     Places,
@@ -21,8 +26,8 @@ from tb_bottleneck.report.builders.evidence_source_texts import (
 from tb_bottleneck.report.builders.findings import Diagnosis, DiagnosisWriter, causes_by_cost
 from tb_bottleneck.report.builders.predictions import NotPredicted, plan_rows, replay_check
 from tb_bottleneck.report.builders.recording_description import Origin, Window
-from tb_bottleneck.report.efficiency.figures import efficiency_of, set_rates
-from tb_bottleneck.report.memory_alert import set_alert
+from tb_bottleneck.report.efficiency.figures import efficiency_of, with_rates
+from tb_bottleneck.report.memory_alert import alert_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA
 
@@ -58,6 +63,35 @@ class Phase(Record, frozen=True):
     severity: str
 
 
+class Facts(Record, frozen=True):
+    """What a report is built from. Inputs that are None were not computed, and their parts of the report are absent.
+
+    `defects` are the defects of the recording. `prediction` is NotPredicted if the replay is not possible, None if
+    nothing was replayed. `places` has the places in the user's program by regime and cause. `account` is the time per
+    regime. If `latest_phase_only` is True, `window`, `account` and `diagnosis` are only about the last of `phases`.
+    `headroom` returns the possible gains that are no findings of a report that has all other parts. `broken` returns
+    the names of the parts that could not be built; it is called last."""
+
+    identity: ReportIdentity
+    texts: SourceTexts
+    origin: Origin
+    defects: Sequence[Defect]
+    window: Window | None = None
+    account: Account | None = None
+    diagnosis: Diagnosis | None = None
+    prediction: Prediction | NotPredicted | None = None
+    places: Places | None = None
+    phases: Sequence[Phase] = ()
+    latest_phase_only: bool = False
+    membership: pb.Membership | None = None
+    memory: pb.Memory | None = None
+    details: Details | None = None
+    efficiency: Utilisation | None = None
+    unprofiled: pb.Unprofiled | None = None
+    headroom: Callable[[pb.Report], Sequence[pb.Headroom]] | None = None
+    broken: Callable[[], Sequence[str]] | None = None
+
+
 # The health reason by the type of the error. Every other error has the reason `unreadable`: the content is not as
 # expected.
 _REASONS = {StillGrowing: "growing", Inaccessible: "inaccessible", NotFound: "inaccessible"}
@@ -80,66 +114,153 @@ def snapshot_report(identity: ReportIdentity, device: int, memory: pb.Memory) ->
     return _report(identity, health=pb.Health(status="ok"), device=pb.Device(kind="cuda", index=device), memory=memory)
 
 
-def build_report(
-    identity: ReportIdentity,
-    texts: SourceTexts,
-    origin: Origin,
-    defects: Sequence[Defect],
-    *,
-    window: Window | None = None,
-    account: Account | None = None,
-    diagnosis: Diagnosis | None = None,
-    prediction: Prediction | NotPredicted | None = None,
-    places: Places | None = None,
-    phases: Sequence[Phase] = (),
-    latest_phase_only: bool = False,
-    membership: pb.Membership | None = None,
-    memory: pb.Memory | None = None,
-    details: Details | None = None,
-    efficiency: Utilisation | None = None,
-    unprofiled: pb.Unprofiled | None = None,
-) -> pb.Report:
-    """Returns the report. Inputs that are None were not computed, and their parts of the report are absent. `defects`
-    are the defects of the recording, from which the health of the report follows.
+def build_report(facts: Facts) -> pb.Report:
+    """Returns the report about `facts`."""
+    report = pb.Report()
+    for step in STEPS:
+        report.MergeFrom(step(facts, report))
+    return report
 
-    `prediction` is NotPredicted if the replay is not possible, None if nothing was replayed. `places` has the places in
-    the user's program by regime and cause. `account` is the time per regime. If `latest_phase_only` is True, `window`,
-    `account` and `diagnosis` are only about the last of `phases`."""
-    device = origin.device
-    report = _report(
-        identity,
+
+def _recording(facts: Facts, report: pb.Report) -> pb.Report:
+    """The recording: its run, file, rank, device and health."""
+    origin = facts.origin
+    return _report(
+        facts.identity,
         rank=origin.rank,
         world_size=origin.world_size,
-        device=pb.Device(name=device.name, kind=device.kind, index=device.index, count=device.count),
-        health=_health(defects),
-        phases=[_phase(phase, texts) for phase in phases],
-        membership=membership,
-        memory=memory,
+        device=pb.Device(
+            name=origin.device.name, kind=origin.device.kind, index=origin.device.index, count=origin.device.count
+        ),
+        health=_health(facts.defects),
+        membership=facts.membership,
         revision=origin.revision or None,
         program=origin.program or None,
-        unprofiled=unprofiled,
+    )
+
+
+def _parts(facts: Facts, report: pb.Report) -> pb.Report:
+    """The parts that do not depend on a verdict."""
+    details = facts.details
+    return pb.Report(
+        phases=[_phase(phase, facts.texts) for phase in facts.phases],
+        memory=facts.memory,
+        unprofiled=facts.unprofiled,
         **({} if details is None else {name: getattr(details, name) for name in Details.__struct_fields__}),
     )
+
+
+def _window(facts: Facts, report: pb.Report) -> pb.Report:
+    window, account = facts.window, facts.account
     if window is None:
-        return report
-    report.window.CopyFrom(_window(window, account))
-    if efficiency is not None:
-        report.efficiency.CopyFrom(efficiency_of(efficiency, report.window))
-        set_rates(report)
-    context = Context(device.kind, device.name, window, origin.on_windows)
-    report.account.extend(_account(account, window.steps, texts, context) if account is not None else ())
-    if diagnosis is None:
-        return report
-    writer = DiagnosisWriter(diagnosis, texts, context, prediction, places or {})
-    report.regimes.extend(map(writer.regime_verdict, diagnosis.verdicts))
-    report.findings.extend(writer.finding(*named) for named in causes_by_cost(diagnosis, texts))
-    report.plan.extend(plan_rows(prediction) if isinstance(prediction, Prediction) else ())
-    report.verdict.CopyFrom(writer.verdict(report, latest_phase_only))
-    if prediction is not None:
-        report.replay.CopyFrom(replay_check(prediction))
-    lead_with_action(report)
-    set_alert(report.verdict, report.memory)
-    return report
+        return pb.Report()
+    message = pb.Window(
+        steps=window.steps,
+        basis=window.basis,
+        begin_ns=float(window.begin),
+        end_ns=float(window.end),
+        step_times_ns=window.step_times,
+        recorded_step_ns=window.recorded_mean,
+        correction=window.correction or None,
+    )
+    if window.spread is not None:
+        p10, median, p90 = window.spread
+        mean = account.window / max(window.steps, 1) if account is not None else median
+        message.step_ns.CopyFrom(pb.Spread(median=median, p10=p10, p90=p90, mean=mean))
+    return pb.Report(window=message)
+
+
+def _efficiency(facts: Facts, report: pb.Report) -> pb.Report:
+    if facts.window is None or facts.efficiency is None:
+        return pb.Report()
+    efficiency = efficiency_of(facts.efficiency, report.window)
+    return pb.Report(efficiency=with_rates(efficiency, report))
+
+
+def _account(facts: Facts, report: pb.Report) -> pb.Report:
+    """The time per regime, with one row for each regime in the order of REGIMES."""
+    account, texts = facts.account, facts.texts
+    if facts.window is None or account is None:
+        return pb.Report()
+    context = _context(facts)
+    rows = [
+        pb.AccountRow(
+            regime=regime,
+            share=account.share(regime),
+            ns_per_step=account.ns[regime] / max(facts.window.steps, 1),
+            title=texts.label(regime),
+            meaning=context.said(texts.meaning(regime, context.device)),
+        )
+        for regime in REGIMES
+    ]
+    return pb.Report(account=rows)
+
+
+def _judgements(facts: Facts, report: pb.Report) -> pb.Report:
+    """The judgement of each regime, the findings with the one that the action is about first, and the plan."""
+    writer, prediction = _writer(facts), facts.prediction
+    if writer is None:
+        return pb.Report()
+    draft = pb.Report(
+        regimes=map(writer.regime_verdict, writer.diagnosis.verdicts),
+        findings=[writer.finding(*named) for named in causes_by_cost(writer.diagnosis, facts.texts)],
+        plan=plan_rows(prediction) if isinstance(prediction, Prediction) else (),
+        replay=replay_check(prediction) if prediction is not None else None,
+        verdict=pb.Verdict(regime=writer.diagnosis.conclusion.regime),
+    )
+    ordered = ordered_findings(draft)
+    del draft.findings[:]
+    draft.findings.extend(ordered)
+    return draft
+
+
+def _verdict(facts: Facts, report: pb.Report) -> pb.Report:
+    writer = _writer(facts)
+    return pb.Report() if writer is None else pb.Report(verdict=writer.verdict(report, facts.latest_phase_only))
+
+
+def _action(facts: Facts, report: pb.Report) -> pb.Report:
+    """The first change, and the most severe memory problem, which the verdict shows too."""
+    if facts.diagnosis is None:
+        return pb.Report()
+    verdict = verdict_action(report)
+    alert = alert_of(report.verdict.severity, report.memory)
+    verdict.MergeFrom(pb.Verdict(memory_alert=alert))
+    return pb.Report(verdict=verdict)
+
+
+def _headroom(facts: Facts, report: pb.Report) -> pb.Report:
+    return pb.Report(headroom=facts.headroom(report) if facts.headroom is not None else ())
+
+
+def _broken_parts(facts: Facts, report: pb.Report) -> pb.Report:
+    return pb.Report(broken_parts=map(broken_part, facts.broken() if facts.broken is not None else ()))
+
+
+STEPS: tuple[Callable[[Facts, pb.Report], pb.Report], ...] = (
+    _recording,
+    _parts,
+    _window,
+    _efficiency,
+    _account,
+    _judgements,
+    _verdict,
+    _action,
+    _headroom,
+    _broken_parts,
+)
+"""The steps that build a report, in their order."""
+
+
+def _context(facts: Facts) -> Context:
+    assert facts.window is not None
+    return Context(facts.origin.device.kind, facts.origin.device.name, facts.window, facts.origin.on_windows)
+
+
+def _writer(facts: Facts) -> DiagnosisWriter | None:
+    if facts.window is None or facts.diagnosis is None:
+        return None
+    return DiagnosisWriter(facts.diagnosis, facts.texts, _context(facts), facts.prediction, facts.places or {})
 
 
 def _report(identity: ReportIdentity, **parts: object) -> pb.Report:
@@ -175,35 +296,6 @@ def _fact_text(name: str, value: float | str) -> str:
     if name in ("pause", "recorded"):
         return duration_text(value)
     return bytes_text(value) if name == "bytes" else f"{value:,.0f}"
-
-
-def _window(window: Window, account: Account | None) -> pb.Window:
-    message = pb.Window(
-        steps=window.steps,
-        basis=window.basis,
-        begin_ns=float(window.begin),
-        end_ns=float(window.end),
-        step_times_ns=window.step_times,
-        recorded_step_ns=window.recorded_mean,
-        correction=window.correction or None,
-    )
-    if window.spread is not None:
-        p10, median, p90 = window.spread
-        mean = account.window / max(window.steps, 1) if account is not None else median
-        message.step_ns.CopyFrom(pb.Spread(median=median, p10=p10, p90=p90, mean=mean))
-    return message
-
-
-def _account(account: Account, steps: int, texts: SourceTexts, context: Context) -> Iterable[pb.AccountRow]:
-    """Yields one row of the account for each regime, in the order of REGIMES. `steps` is the number of judged steps."""
-    for regime in REGIMES:
-        yield pb.AccountRow(
-            regime=regime,
-            share=account.share(regime),
-            ns_per_step=account.ns[regime] / max(steps, 1),
-            title=texts.label(regime),
-            meaning=context.said(texts.meaning(regime, context.device)),
-        )
 
 
 def _phase(phase: Phase, texts: SourceTexts) -> pb.Phase:

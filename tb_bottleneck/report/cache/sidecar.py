@@ -23,10 +23,10 @@ from tb_bottleneck.knowledge.memory_texts import memory_advice
 from tb_bottleneck.knowledge.texts import words_for
 from tb_bottleneck.replay.scenario_texts import assumptions, word
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.report.builders.action import action_of, set_action
+from tb_bottleneck.report.builders.action import action_of, verdict_action
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
 from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES
-from tb_bottleneck.report.memory_alert import set_alert
+from tb_bottleneck.report.memory_alert import alert_of
 from tb_bottleneck.report.rendering.json_form import as_dict
 from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -166,8 +166,8 @@ def _with_own_texts(report: pb.Report) -> pb.Report:
         verdict = report.verdict
         verdict.title = said(Regime(verdict.regime).label)
         verdict.headline = f"{verdict.title}: {share_text(verdict.share)} of the time."
-        set_alert(verdict, report.memory)
-        set_action(report)
+        verdict.MergeFrom(pb.Verdict(memory_alert=alert_of(verdict.severity, report.memory)))
+        verdict.MergeFrom(verdict_action(report))
     return report
 
 

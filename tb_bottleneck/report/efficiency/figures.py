@@ -37,15 +37,19 @@ def efficiency_of(inputs: Utilisation, window: pb.Window) -> pb.Efficiency:
     return message
 
 
-def set_rates(report: pb.Report) -> None:
-    """Sets samples and tokens per second of `report` from the step time without the profiler, if that time is known."""
-    efficiency, step_ns = report.efficiency, step_ns_of(report)
+def with_rates(efficiency: pb.Efficiency, report: pb.Report) -> pb.Efficiency:
+    """Returns `efficiency` with samples and tokens per second from the step time of `report` without the profiler, if
+    that time is known."""
+    step_ns = step_ns_of(report)
     if not report.HasField("unprofiled") or not step_ns:
-        return
+        return efficiency
+    result = pb.Efficiency()
+    result.CopyFrom(efficiency)
     rates = {"samples_per_second": efficiency.samples_per_step, "tokens_per_second": efficiency.tokens_per_step}
     for field, per_step in rates.items():
         if efficiency.HasField(field):
-            add_figures(efficiency, {field: known(per_step / (step_ns / NS_PER_S), "unprofiled")})
+            add_figures(result, {field: known(per_step / (step_ns / NS_PER_S), "unprofiled")})
+    return result
 
 
 def add_figures(message: pb.Efficiency, figures: Figures) -> None:

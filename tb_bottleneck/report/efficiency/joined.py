@@ -13,21 +13,26 @@ _FROM_TRACE = ("tensor_share", "model_flops_per_step", "peak_flops")
 _OF_TIME = ("mfu", "hfu")
 
 
-def join_efficiency(trace: pb.Report, telemetry: pb.Report) -> None:
-    """Adds the figures of each report to the other report. Figures of telemetry about all steps replace those of the
-    trace. If the samples per step differ, the figures of the trace are not added to telemetry."""
+def joined_efficiency(trace: pb.Report, telemetry: pb.Report) -> tuple[pb.Efficiency, pb.Efficiency] | None:
+    """Returns the efficiency of `trace` and of `telemetry`, each with the figures of the other one; None if one of them
+    has none.
+
+    Figures of telemetry about all steps replace those of the trace. If the samples per step differ, the figures of the
+    trace are not added to telemetry."""
     if not (trace.HasField("efficiency") and telemetry.HasField("efficiency")):
-        return
-    of_trace, of_run = trace.efficiency, telemetry.efficiency
+        return None
+    of_trace, of_run = pb.Efficiency(), pb.Efficiency()
+    of_trace.CopyFrom(trace.efficiency)
+    of_run.CopyFrom(telemetry.efficiency)
     _copy(of_run, of_trace, _FROM_TELEMETRY)
     if not _same_steps(of_trace, of_run):
-        return
+        return of_trace, of_run
     _copy(of_trace, of_run, _FROM_TRACE)
     if not of_run.types:
         of_run.types.extend(of_trace.types)
     seconds, in_trace = telemetry.window.step_ns.mean, trace.window.step_ns.mean
     if trace.window.basis == "whole" or telemetry.window.basis == "whole" or not seconds > 0:
-        return
+        return of_trace, of_run
     figures = {
         field: known(getattr(of_trace, field) * in_trace / seconds, "from_trace")
         for field in _OF_TIME
@@ -35,6 +40,7 @@ def join_efficiency(trace: pb.Report, telemetry: pb.Report) -> None:
     }
     if max((figure.value or 0.0 for figure in figures.values()), default=0.0) <= 1.0:
         add_figures(of_run, figures)
+    return of_trace, of_run
 
 
 def _same_steps(one: pb.Efficiency, other: pb.Efficiency) -> bool:

@@ -2,7 +2,7 @@
 
 from tb_bottleneck.plugin.state.training_index import TrainingIndex
 from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.memory_alert import set_alert
+from tb_bottleneck.report.memory_alert import alert_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.logdir import RecordingFile
 
@@ -17,7 +17,7 @@ def digest(recording: RecordingFile, memory: pb.Memory | None = None) -> Digest:
     report.health.status = "ok"
     report.verdict.regime, report.verdict.severity = "compute", "info"
     if memory is not None:
-        set_alert(report.verdict, memory)
+        report.verdict.MergeFrom(pb.Verdict(memory_alert=alert_of(report.verdict.severity, memory)))
     return Digest.of(report)
 
 

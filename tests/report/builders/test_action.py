@@ -5,7 +5,7 @@ import pytest
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.knowledge.advice_texts import regime_advice
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.report.builders.action import action_of, action_sentence, lead_with_action
+from tb_bottleneck.report.builders.action import action_of, action_sentence, led_by_action
 from tb_bottleneck.report.equal_ranks import with_equal_predictions
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -38,7 +38,7 @@ def test_the_first_fix_of_the_plan_leads_with_its_own_gain():
 def test_the_first_finding_is_about_the_action():
     other = pb.Finding(cause="small_kernels", regime="launch")
     recording = report(plan=[step()], findings=[other, finding(expected=1.7, low=1.5, high=1.8, basis="replay")])
-    lead_with_action(recording)
+    recording = led_by_action(recording)
     assert [each.cause for each in recording.findings] == ["too_few_workers", "small_kernels"]
     assert recording.verdict.action.startswith(recording.plan[0].title)
     assert not recording.verdict.HasField("action_cause"), "the verdict is about the same regime"
@@ -48,7 +48,7 @@ def test_an_action_in_another_regime_than_the_headline_has_its_own_cause():
     loader = finding(expected=1.7, low=1.5, high=1.8, basis="replay", regime="launch")
     loader.title, loader.cost_share = "The loader's workers are too slow", 0.3
     recording = report(plan=[step()], findings=[loader])
-    lead_with_action(recording)
+    recording = led_by_action(recording)
     assert recording.verdict.action_cause == "The loader's workers are too slow: 30 % of the time."
 
 

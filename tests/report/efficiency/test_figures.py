@@ -5,7 +5,7 @@ from helpers.drawn_gpt import Gpt
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.texts import figure_texts
-from tb_bottleneck.report.efficiency.joined import join_efficiency
+from tb_bottleneck.report.efficiency.joined import joined_efficiency
 from tb_bottleneck.report.rendering.efficiency import efficiency_lines, figure_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -72,18 +72,18 @@ def test_trace_and_telemetry_of_one_run_share_their_figures(report):
     trace = pb.Report()
     trace.CopyFrom(report)
     telemetry = telemetry_of(report, 0.8, Gpt().batch)
-    join_efficiency(trace, telemetry)
-    assert (trace.efficiency.joules_per_step, trace.efficiency.goodput) == (5.0, 0.5)
-    assert telemetry.efficiency.mfu == pytest.approx(report.efficiency.mfu / 0.8)
-    assert telemetry.efficiency.peak_flops == report.efficiency.peak_flops
+    of_trace, of_run = joined_efficiency(trace, telemetry)
+    assert (of_trace.joules_per_step, of_trace.goodput) == (5.0, 0.5)
+    assert of_run.mfu == pytest.approx(report.efficiency.mfu / 0.8)
+    assert of_run.peak_flops == report.efficiency.peak_flops
 
 
 def test_runs_of_other_samples_share_no_utilisation(report):
     trace = pb.Report()
     trace.CopyFrom(report)
     telemetry = telemetry_of(report, 0.8, Gpt().batch + 1)
-    join_efficiency(trace, telemetry)
-    assert not telemetry.efficiency.HasField("mfu")
+    _, of_run = joined_efficiency(trace, telemetry)
+    assert not of_run.HasField("mfu")
 
 
 def test_unknown_figures_of_a_saved_report_are_not_shown(report):

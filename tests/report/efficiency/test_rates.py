@@ -1,6 +1,6 @@
 """Samples per second follow from the step time that leads the report."""
 
-from tb_bottleneck.report.efficiency.figures import set_rates
+from tb_bottleneck.report.efficiency.figures import with_rates
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
@@ -9,8 +9,7 @@ def _report(**unprofiled):
     report.window.step_ns.mean = 2e9
     if unprofiled:
         report.unprofiled.CopyFrom(pb.Unprofiled(**unprofiled))
-    set_rates(report)
-    return report.efficiency
+    return with_rates(report.efficiency, report)
 
 
 def test_a_known_step_time_without_the_profiler_counts():
