@@ -6,10 +6,10 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.comparison.devices.kernel_scaling import MIN_LINK_BOUND_BYTES, SHORTEST_KERNEL_NS
-from tb_bottleneck.comparison.what_if.hardware import CannotPredict, Change
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.launches import LARGER_BATCH
+from tb_bottleneck.replay.scenarios.scenario import CannotPredict, ParameterScenario
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Bools, Floats
@@ -21,7 +21,7 @@ MAX_SAMPLES = 1 << 30
 ROOF_SHARE = {Estimate.EXPECTED: 0.5, Estimate.LOW: 0.25, Estimate.HIGH: 0.9}
 
 
-def change_batch_size(recording: Recording, samples: int) -> Change:
+def change_batch_size(recording: Recording, samples: int) -> ParameterScenario:
     """Returns the change to `samples` samples per step. Device time, loading and large copies grow with the samples.
 
     Raises:
@@ -54,11 +54,12 @@ def change_batch_size(recording: Recording, samples: int) -> Change:
         "the time of making and copying a batch is proportional to its size; there is enough memory; training "
         "converges as well",
     )
-    return Change(
-        f"a step had {samples} sample{'s' if samples > 1 else ''}",
-        assumptions,
+    return ParameterScenario(
+        "batch",
+        change,
+        clause=f"a step had {samples} sample{'s' if samples > 1 else ''}",
+        assumptions=assumptions,
         factors=factors,
-        modify=change,
         samples=grows,
         fix=LARGER_BATCH,
     )

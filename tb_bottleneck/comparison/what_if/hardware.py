@@ -1,8 +1,7 @@
 """Changes of the hardware: another device in the same machine, or another link between host and device."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,38 +32,11 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
 )
 from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.gpus import lane_rates
-from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.scenarios.scenario import CannotPredict, ParameterScenario
 from tb_bottleneck.replay.scenarios.waits import HEALTHY_LINK
 from tb_bottleneck.trace.device_ops import Work
-from tb_bottleneck.trace.table import Floats, Ints
-
-Factors = Callable[[Estimate], Floats]
-
-
-@dataclass(frozen=True)
-class Change:
-    """A change of a run: its effect on the device's work, on the host, and on the samples per step.
-
-    `clause` describes the change in words that follow "if", for example "the loader had 8 workers". `assumptions` are
-    clauses or sentences. `factors` takes the estimate, and returns per operation of the judged device (time after the
-    change / recorded time). `modify` changes the other parts of the graph. `bounds` has what limits each operation
-    after the change (BoundBy). `factors`, `modify` and `bounds` are None if the change has no such effect. `samples` is
-    (samples per step after the change / before). `fix` is the scenario whose causes the change itself fixes, or None.
-    """
-
-    clause: str
-    assumptions: tuple[str, ...]
-    factors: Factors | None = None
-    modify: Callable[[ModifiedGraph, Estimate], ModifiedGraph] | None = None
-    samples: float = 1.0
-    bounds: Ints | None = None
-    fix: Scenario | None = None
-
-
-class CannotPredict(Exception):
-    """A change cannot be predicted from the recording. The message says why."""
-
+from tb_bottleneck.trace.table import Floats
 
 _LINK = re.compile(r"(?:gen|pcie)?\s*(\d)\s*x\s*(\d{1,2})", re.IGNORECASE)
 # Factors on the rate of a link by estimate, because links of one kind differ: 80 to 88 % of their capacity was
@@ -72,7 +44,7 @@ _LINK = re.compile(r"(?:gen|pcie)?\s*(\d)\s*x\s*(\d{1,2})", re.IGNORECASE)
 LINK_SPREAD = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.9, Estimate.HIGH: 1.1}
 
 
-def change_link(recording: Recording, text: str, new_device: DeviceModel | None = None) -> Change:
+def change_link(recording: Recording, text: str, new_device: DeviceModel | None = None) -> ParameterScenario:
     """Returns the change to the PCIe link `text`, such as "gen4x16", between host and device.
 
     If the run also moves to the device `new_device`, the change of the device must use the result of with_link, which
@@ -108,7 +80,8 @@ def change_link(recording: Recording, text: str, new_device: DeviceModel | None 
         "copies from pageable memory gain nothing, because the host stages them, and are never faster than the link",
     )
     wide = f"{lanes} lane{'s' if lanes > 1 else ''}"
-    return Change(f"the link were PCIe {generation}.0 with {wide}", assumptions, factors=factors, fix=HEALTHY_LINK)
+    clause = f"the link were PCIe {generation}.0 with {wide}"
+    return ParameterScenario("link", clause=clause, assumptions=assumptions, factors=factors, fix=HEALTHY_LINK)
 
 
 def with_link(recording: Recording, devices: DevicePair, text: str) -> DevicePair:
@@ -166,7 +139,7 @@ def device_pair_to(recording: Recording, name: str) -> DevicePair:
     return DevicePair(current, target)
 
 
-def change_device(recording: Recording, devices: DevicePair) -> Change:
+def change_device(recording: Recording, devices: DevicePair) -> ParameterScenario:
     """Returns the change to the device `devices.b` in the same machine.
 
     Kernel times change with the arithmetic rate and the bandwidth that limit them, copies with the link between host
@@ -190,7 +163,8 @@ def change_device(recording: Recording, devices: DevicePair) -> Change:
         assumptions.append(
             f"the number of multiprocessors of the {devices.b.name} is not known: small grids count as full"
         )
-    return Change(f"it ran on {with_article(devices.b.name)}", tuple(assumptions), factors=factors, bounds=bounds)
+    clause = f"it ran on {with_article(devices.b.name)}"
+    return ParameterScenario("device", clause=clause, assumptions=tuple(assumptions), factors=factors, bounds=bounds)
 
 
 def slot_assumptions(recording: Recording, devices: DevicePair) -> tuple[str, ...]:

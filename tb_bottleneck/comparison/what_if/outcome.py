@@ -16,7 +16,6 @@ from tb_bottleneck.comparison.devices.kernel_scaling import worker_throughput_li
 from tb_bottleneck.comparison.devices.replay_prediction import Modification, PredictedStep, ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun
 from tb_bottleneck.comparison.significance import mean_interval
-from tb_bottleneck.comparison.what_if.hardware import Change
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.knowledge.memory_texts import device_memory, sentence
 from tb_bottleneck.measures.batch_size import batch_size_of, passes_of
@@ -25,6 +24,7 @@ from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
 from tb_bottleneck.replay.gain import Gain, deviations, with_bounds
 from tb_bottleneck.replay.host_scale import HostScale, host_scale_of, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host, unmodified_graph
+from tb_bottleneck.replay.scenarios.scenario import ParameterScenario
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.table import Floats
 
@@ -164,7 +164,11 @@ def _without_overhead(predictor: ReplayPredictor, host: float) -> Modification:
 
 
 def outcome_of(
-    predictor: ReplayPredictor, changes: Sequence[Change], estimate: Estimate, host: float = 1.0, drift: float = 1.0
+    predictor: ReplayPredictor,
+    changes: Sequence[ParameterScenario],
+    estimate: Estimate,
+    host: float = 1.0,
+    drift: float = 1.0,
 ) -> PredictedStep:
     """Predicts the step with all `changes` together, each with the effect of `estimate`.
 
@@ -181,7 +185,7 @@ def outcome_of(
     def modify(start: ModifiedGraph) -> ModifiedGraph:
         start = with_host_scale(start, host)
         for change in changes:
-            start = start if change.modify is None else change.modify(start, estimate)
+            start = change.apply(start, estimate)
         return start if drift == 1.0 else on_host(start, drift)
 
     touched = any(change.factors is not None for change in changes) and recording.on_device
@@ -192,7 +196,7 @@ def outcome_of(
 def gain_of_changes(
     run: ComparedRun,
     predictor: ReplayPredictor,
-    changes: Sequence[Change],
+    changes: Sequence[ParameterScenario],
     outcomes: Mapping[Estimate, PredictedStep],
     samples: float,
     baseline: Baseline,
@@ -223,7 +227,7 @@ def gain_of_changes(
     return with_bounds(gain, {source: deviations(gain, ratios) for source, ratios in gains.items()})
 
 
-def _gain_at(predictor: ReplayPredictor, changes: Sequence[Change], host: float) -> float:
+def _gain_at(predictor: ReplayPredictor, changes: Sequence[ParameterScenario], host: float) -> float:
     """Returns the expected gain if the dispatch time without the profiler is `host` times the recorded one."""
     before = predictor.predict(None, _without_overhead(predictor, host)).step_ns
     return before / outcome_of(predictor, changes, Estimate.EXPECTED, host).step_ns

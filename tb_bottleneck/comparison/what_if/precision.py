@@ -9,7 +9,6 @@ from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, unknown_device_reason
 from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, times_at_roofs
-from tb_bottleneck.comparison.what_if.hardware import CannotPredict, Change
 from tb_bottleneck.knowledge.catalogue import Precision
 from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
 from tb_bottleneck.replay.modified_graph import Estimate
@@ -22,6 +21,7 @@ from tb_bottleneck.replay.product_precision import (
     with_autocast_dispatch,
 )
 from tb_bottleneck.replay.scenarios.precision import MIXED_PRECISION
+from tb_bottleneck.replay.scenarios.scenario import CannotPredict, ParameterScenario, unchanged
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats
 
@@ -29,7 +29,7 @@ PRECISIONS = ("bf16", "fp16", "tf32")
 MIN_UNKNOWN_SHARE = 0.05  # smallest share of the device time that is mentioned as work of unknown type
 
 
-def change_precision(recording: Recording, dtype: str, devices: DevicePair | None = None) -> Change:
+def change_precision(recording: Recording, dtype: str, devices: DevicePair | None = None) -> ParameterScenario:
     """Returns the change to `dtype` (one of PRECISIONS) for matrix multiplications and convolutions in a wide type
     (fp64, fp32 or tf32). After the change, these operations run on matrix units.
 
@@ -63,8 +63,14 @@ def change_precision(recording: Recording, dtype: str, devices: DevicePair | Non
     if half:
         assumptions += ("training converges in this type; norms, softmax and losses stay in fp32, as with autocast",)
         assumptions += ("dispatching takes as long as now; at worst 40 % longer, because autocast casts operands",)
-    modify = with_autocast_dispatch if half else None
-    return Change(f"products ran in {dtype}", assumptions, factors=factors, modify=modify, fix=MIXED_PRECISION)
+    return ParameterScenario(
+        "precision",
+        with_autocast_dispatch if half else unchanged,
+        clause=f"products ran in {dtype}",
+        assumptions=assumptions,
+        factors=factors,
+        fix=MIXED_PRECISION,
+    )
 
 
 def _affected(recording: Recording, wider: Bools, dtype: str) -> str:

@@ -1,14 +1,14 @@
 """Predicts a run under changed conditions: its time, the time by regime, and what to fix first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import NotFound
-from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.base.measure import Missing, replace
 from tb_bottleneck.base.regime import REGIMES, Owner, Regime
 from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.comparison.devices.kernel_scaling import loader_assumptions, worker_throughput_limit
@@ -18,15 +18,12 @@ from tb_bottleneck.comparison.texts.value_text import SAME_SPEED_WITHIN, ratio_t
 from tb_bottleneck.comparison.waterfall import waterfall
 from tb_bottleneck.comparison.what_if.batch_size import change_batch_size
 from tb_bottleneck.comparison.what_if.hardware import (
-    CannotPredict,
-    Change,
     change_device,
     change_link,
     device_pair_to,
     slot_assumptions,
     with_link,
 )
-from tb_bottleneck.comparison.what_if.loader_workers import change_workers
 from tb_bottleneck.comparison.what_if.outcome import (
     add_peak_memory,
     baseline_of,
@@ -40,7 +37,8 @@ from tb_bottleneck.knowledge.comparison_texts import what_if_text
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.scenarios.scenario import CannotPredict, ParameterScenario, Scenario
+from tb_bottleneck.replay.scenarios.worker_number import worker_number
 from tb_bottleneck.report.builders.predictions import why_not_trusted
 from tb_bottleneck.report.digest import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -103,7 +101,7 @@ def what_if(run: JudgedRun | UnjudgedRun, options: WhatIfOptions) -> pb.WhatIf:
     prediction.assumptions.extend(line for change in changes for line in change.assumptions)
     if options.workers is None and options.batch is None:
         prediction.assumptions.extend(loader_assumptions(run.recording))
-        changes.append(Change("", (), modify=partial(_with_worker_limit, run.recording)))
+        changes.append(ParameterScenario("worker_limit", partial(_with_worker_limit, run.recording)))
     _predict(prediction, run, predictor, changes)
     return prediction
 
@@ -114,7 +112,7 @@ def _with_worker_limit(recording: Recording, graph: ModifiedGraph, estimate: Est
     return graph if limit is None else limit(graph)
 
 
-def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
+def _changes(run: ComparedRun, options: WhatIfOptions) -> list[ParameterScenario]:
     """Returns the changes that `options` request.
 
     Raises:
@@ -136,13 +134,15 @@ def _changes(run: ComparedRun, options: WhatIfOptions) -> list[Change]:
     if options.batch is not None:
         changes.append(change_batch_size(recording, options.batch))
     if options.workers is not None:
-        changes.append(change_workers(recording, options.workers))
+        changes.append(worker_number(recording, options.workers))
     if not changes:
         raise NotFound("no change given; use --device, --workers, --batch, --precision or --link")
     return changes
 
 
-def _predict(prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor, changes: Sequence[Change]) -> None:
+def _predict(
+    prediction: pb.WhatIf, run: ComparedRun, predictor: ReplayPredictor, changes: Sequence[ParameterScenario]
+) -> None:
     """Adds the predicted step with all `changes` together to `prediction`: time, gain, regimes, fixes and headline."""
     baseline = baseline_of(predictor)
     host = baseline.host.expected

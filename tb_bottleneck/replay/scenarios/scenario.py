@@ -8,6 +8,7 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.base.intervals import EMPTY, Spans, intersect
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
+from tb_bottleneck.trace.table import Floats, Ints
 
 
 class Scenario(Record, frozen=True):
@@ -21,6 +22,34 @@ class Scenario(Record, frozen=True):
     name: str
     apply: Callable[[ModifiedGraph, Estimate], ModifiedGraph | None]
     on_cpu: bool = False
+
+
+def unchanged(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Returns `graph`."""
+    return graph
+
+
+class ParameterScenario(Scenario, frozen=True):
+    """A scenario with a parameter, such as a number of loader workers: a what-if asks for the run with its value.
+
+    `clause` describes it in words that follow "if", for example "the loader had 8 workers". `assumptions` are clauses
+    or sentences. `factors` takes the estimate, and returns per operation of the judged device (time after the change /
+    recorded time); `bounds` has what limits each operation then (BoundBy). Both are None if the device's work stays the
+    same. `samples` is (samples per step after the change / before). `fix` is the scenario of the same fix without a
+    parameter, or None.
+    """
+
+    apply: Callable[[ModifiedGraph, Estimate], ModifiedGraph] = unchanged
+    clause: str = ""
+    assumptions: tuple[str, ...] = ()
+    factors: Callable[[Estimate], Floats] | None = None
+    samples: float = 1.0
+    bounds: Ints | None = None
+    fix: Scenario | None = None
+
+
+class CannotPredict(Exception):
+    """A scenario cannot be predicted from the recording. The message says why."""
 
 
 def scaled_on_cpu(graph: ModifiedGraph, spans: Spans, left: float) -> ModifiedGraph:

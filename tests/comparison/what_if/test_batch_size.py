@@ -10,8 +10,8 @@ from helpers.draw import drawn
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.batch_size import change_batch_size
-from tb_bottleneck.comparison.what_if.hardware import CannotPredict
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.scenarios.scenario import CannotPredict
 
 CONTEXT = {"tb_bottleneck": context(batch_size=8)}
 
@@ -75,5 +75,5 @@ def test_staging_a_large_copy_takes_time_in_proportion_too(tmp_path):
     start = unmodified_graph(RecordedGraph(recording))
     staged = start.items.gap.of(Activity.COPY).sum()
     assert staged > 0
-    twice = change_batch_size(recording, 16).modify(start, Estimate.EXPECTED)
+    twice = change_batch_size(recording, 16).apply(start, Estimate.EXPECTED)
     assert twice.items.gap.of(Activity.COPY).sum() == pytest.approx(2 * staged)

@@ -12,10 +12,10 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import judge_run
-from tb_bottleneck.comparison.what_if.hardware import CannotPredict
-from tb_bottleneck.comparison.what_if.loader_workers import change_workers
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.scenarios.scenario import CannotPredict
+from tb_bottleneck.replay.scenarios.worker_number import worker_number
 
 SLOW_WORKERS = repeated(9, workers="######....", gpu="......####", sync="......####")
 FAST_WORKERS = repeated(9, workers="#.........", gpu=".########.")
@@ -31,7 +31,7 @@ def test_twice_the_workers_make_batches_twice_as_fast(tmp_path):
 def test_if_cores_were_not_recorded_they_are_assumed_and_the_assumption_is_stated(tmp_path):
     contexts = context(workers=2), context(workers=2, cores=64)
     runs = [judged(tmp_path, SLOW_WORKERS, unit_us=1000, tb_bottleneck=one) for one in contexts]
-    result = [change_workers(run.recording, 1000).assumptions for run in runs]
+    result = [worker_number(run.recording, 1000).assumptions for run in runs]
     assert "the job has cores for 1000 of them; their number was not recorded" in result[0]
     assert "only 64 of them work at once, because the job has no more cores" in result[1]
 
@@ -79,19 +79,19 @@ def test_fewer_workers_than_now_may_be_too_few(tmp_path, batch_ms, step_ms):
 def test_sampled_times_of_more_workers_than_cores_include_waiting(tmp_path):
     facts = context(workers=4, cores=2, loader_stacks=samples(30, 0.6))
     with pytest.raises(CannotPredict, match="more workers than cores"):
-        change_workers(judged(tmp_path, FAST_WORKERS, tb_bottleneck=facts).recording, 1)
+        worker_number(judged(tmp_path, FAST_WORKERS, tb_bottleneck=facts).recording, 1)
 
 
 def test_batches_without_a_place_in_the_step_are_made_in_addition(tmp_path):
     """Without any recorded wait for a batch, it is not known what could run beside the making."""
     facts = context(workers=2, loader_stacks=samples(30, 0.6))
     run = judged(tmp_path, FAST_WORKERS, tb_bottleneck=facts)
-    change = change_workers(run.recording, 0)
+    change = worker_number(run.recording, 0)
     predictor = ReplayPredictor(run.recording, run.step_bounds)
 
     def modified(graph):
         bare = graph.with_gap(Activity.LOAD_BATCH, np.zeros_like(graph.items.gap.of(Activity.LOAD_BATCH)))
-        return change.modify(bare, Estimate.EXPECTED)
+        return change.apply(bare, Estimate.EXPECTED)
 
     step_ns = predictor.predict(None, modified).step_ns
     assert step_ns == pytest.approx((0.9 + 0.6 / 1.1) * 1e6, rel=0.05)
@@ -99,22 +99,22 @@ def test_batches_without_a_place_in_the_step_are_made_in_addition(tmp_path):
 
 def test_without_workers_it_has_to_be_known_how_long_a_batch_takes(tmp_path):
     with pytest.raises(CannotPredict, match="the monitor would sample it"):
-        change_workers(judged(tmp_path, FAST_WORKERS).recording, 0)
+        worker_number(judged(tmp_path, FAST_WORKERS).recording, 0)
 
 
 def test_how_many_there_are_has_to_be_known(tmp_path):
     with pytest.raises(CannotPredict, match="was not recorded"):
-        change_workers(judged(tmp_path, SLOW_WORKERS, unit_us=1000).recording, 4)
+        worker_number(judged(tmp_path, SLOW_WORKERS, unit_us=1000).recording, 4)
 
 
 def test_workers_that_keep_up_do_not_show_how_fast_they_are(tmp_path):
     with pytest.raises(CannotPredict, match="already keep up"):
-        change_workers(judged(tmp_path, FAST_WORKERS, tb_bottleneck=context(workers=2)).recording, 4)
+        worker_number(judged(tmp_path, FAST_WORKERS, tb_bottleneck=context(workers=2)).recording, 4)
 
 
 def test_without_a_loader_there_is_nothing_to_give_workers_to(tmp_path):
     with pytest.raises(CannotPredict, match="It is unknown which process makes the batches"):
-        change_workers(judged(tmp_path, repeated(9, op="##..", gpu="..##")).recording, 4)
+        worker_number(judged(tmp_path, repeated(9, op="##..", gpu="..##")).recording, 4)
 
 
 def test_more_workers_than_cores_change_nothing(tmp_path):

@@ -1,4 +1,4 @@
-"""Predicts a run with another number of loader workers."""
+"""The scenario of a given number of loader workers."""
 
 import numpy as np
 
@@ -6,7 +6,6 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.comparison.what_if.hardware import CannotPredict, Change
 from tb_bottleneck.measures.trace.input_stages import batch_time
 from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, fetches, loader_iterator
 from tb_bottleneck.measures.trace.loader_workers import workers_are_behind
@@ -19,13 +18,14 @@ from tb_bottleneck.replay.scenarios.loader import (
     WORKERS,
     beside_workers,
 )
+from tb_bottleneck.replay.scenarios.scenario import CannotPredict, ParameterScenario
 
 MAX_WORKERS = 1e6  # a larger number of cores or workers is invalid
 _NAMES = ("workers", "num_workers", "loader_workers")
 
 
-def change_workers(recording: Recording, number: int) -> Change:
-    """Returns the change to `number` loader workers; 0 means that the training process makes the batches.
+def worker_number(recording: Recording, number: int) -> ParameterScenario:
+    """Returns the scenario of `number` loader workers; 0 means that the training process makes the batches.
 
     Raises:
         CannotPredict: the recording does not show which processes make the batches or how fast, or `number` is too
@@ -82,12 +82,12 @@ def change_workers(recording: Recording, number: int) -> Change:
     elif number > max(now, 1) and _cores(recording) is None:
         assumptions.append(f"the job has cores for {number} of them; their number was not recorded")
     clause = f"the loader had {number} worker{'s' if number > 1 else ''}"
-    return Change(clause, tuple(assumptions), modify=change, fix=WORKERS)
+    return ParameterScenario("workers", change, clause=clause, assumptions=tuple(assumptions), fix=WORKERS)
 
 
-def _without_workers(recording: Recording, batches: int) -> Change:
-    """Returns the change to a loader without workers: the training process makes the batches, and its host does nothing
-    else in this time. `batches` is the number of batches in the window.
+def _without_workers(recording: Recording, batches: int) -> ParameterScenario:
+    """Returns the scenario of a loader without workers: the training process makes the batches, and its host does
+    nothing else in this time. `batches` is the number of batches in the window.
 
     Workers slow each other and the host of the training. Without workers, there is no such slowdown.
 
@@ -111,7 +111,8 @@ def _without_workers(recording: Recording, batches: int) -> Change:
         "as long as now to 30 % less",
         f"without workers, the host of the training takes {share_text(1 - 1 / beside[Estimate.EXPECTED])} less time",
     )
-    return Change("the training process made the batches", assumptions, modify=change, fix=WORKERS)
+    clause = "the training process made the batches"
+    return ParameterScenario("workers", change, clause=clause, assumptions=assumptions, fix=WORKERS)
 
 
 def _batch_of_worker(recording: Recording, batches: int) -> float:
