@@ -32,7 +32,7 @@ from tb_bottleneck.drilldown.tree.message import tree_message  # noqa: E402
 from tb_bottleneck.drilldown.tree.paths import BY  # noqa: E402
 from tb_bottleneck.drilldown.tree.selection import Selection  # noqa: E402
 from tb_bottleneck.replay.scenario_texts import word  # noqa: E402
-from tb_bottleneck.report.rendering.json_form import as_json  # noqa: E402
+from tb_bottleneck.report.json_form import as_json  # noqa: E402
 from tb_bottleneck.trace.trace import Trace, load  # noqa: E402
 
 LARGEST = 60_000  # bytes of an input: a larger one takes longer and shows nothing more

@@ -42,10 +42,10 @@ from tb_bottleneck.plugin.workers.job_answers import computed_job
 from tb_bottleneck.report.cache import sidecar
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
 from tb_bottleneck.report.cache.report_store import Store
-from tb_bottleneck.report.rendering.json_form import as_dict, as_json
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.report.json_form import as_dict, as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.flight_recorder import dumps_in
+from tb_bottleneck.text.report import render
 
 Behaviour = tuple[object, ...]
 _DRAWING = (

@@ -80,6 +80,7 @@ ALLOWED = {
         "report",
         "diagnosis",
     },
+    "text": {"schema", "sources", "knowledge", "trace", "replay", "report", "comparison", "review", "drilldown"},
     "review": {"schema", "sources", "knowledge", "report", "comparison"},
     "drilldown": {
         "schema",
@@ -121,6 +122,7 @@ ALLOWED = {
         "diagnosis",
         "monitor",
         "plugin",
+        "text",
     },
     "agents": {
         "schema",
@@ -131,6 +133,7 @@ ALLOWED = {
         "diagnosis",
         "plugin",
         "workers",
+        "text",
     },
     "commands": {
         "agents",
@@ -147,9 +150,10 @@ ALLOWED = {
         "live",
         "trial",
         "monitor",
+        "text",
     },
     "__main__": {"commands"},
-    "__init__": {"diagnosis", "comparison", "monitor", "report"},
+    "__init__": {"diagnosis", "comparison", "monitor", "schema", "text"},
     **{name: set() for name in BASE},
 }
 # Heavy or optional packages, and the only layers that may import them.
@@ -173,8 +177,9 @@ THIRD_PARTY = {
     "distributed": {"jobs"},
     "pyarrow": {"export"},
     "platformdirs": {"base"},
+    "rich": {"text", "live", "commands"},
 }
-EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "rich", "tomli"}
+EVERYWHERE = sys.stdlib_module_names | {"numpy", "google", "tomli"}
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if not path.name.endswith("_pb2.py"))
 MOST_MODULES, MOST_LEVELS = 20, 2

@@ -16,11 +16,11 @@ from tb_bottleneck.live.rank_states import RankState
 from tb_bottleneck.live.state import LiveJobs
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.rendering.brief import brief
-from tb_bottleneck.report.rendering.json_form import as_dict
-from tb_bottleneck.report.rendering.table_rows import Row
+from tb_bottleneck.report.json_form import as_dict
 from tb_bottleneck.review.notes import names_of, state_of, together
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.brief import brief
+from tb_bottleneck.text.table_rows import Row
 
 MAX_FOLDERS = 10
 """Largest number of folders that one call of list_runs analyses."""

@@ -56,7 +56,7 @@ def _compare(options: argparse.Namespace) -> int:
     from tb_bottleneck.comparison.compare import compare_runs
     from tb_bottleneck.comparison.runs.compared_run import UnjudgedRun
     from tb_bottleneck.comparison.series.run_series import series_of
-    from tb_bottleneck.comparison.texts.terminal import render_comparison, render_series
+    from tb_bottleneck.text.comparison import render_comparison, render_series
 
     if len(options.runs) < 2:
         print("tb-bottleneck: compare needs at least two runs", file=sys.stderr)
@@ -81,6 +81,6 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _show(message: "Message", text: str, as_object: bool) -> None:
-    from tb_bottleneck.report.rendering.json_form import as_json
+    from tb_bottleneck.report.json_form import as_json
 
     print(as_json(message) if as_object else text, end="\n" if as_object else "")

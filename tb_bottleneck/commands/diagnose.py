@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tb_bottleneck.commands import Subparsers
-    from tb_bottleneck.report.rendering.layout import Layout
     from tb_bottleneck.schema.bottleneck_pb2 import Report
+    from tb_bottleneck.text.terminal import Layout
 
 EXAMPLES = """\
 examples:
@@ -110,7 +110,7 @@ def _html_problems(analysis: "Analysis", file: str) -> list[str]:
     from pathlib import Path
 
     from tb_bottleneck.base.persistence import atomic_file
-    from tb_bottleneck.report.rendering.html import page
+    from tb_bottleneck.text.html import page
 
     try:
         with atomic_file(Path(file), mode=0o666) as target:
@@ -133,18 +133,18 @@ def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
 
 def _show(analysis: Analysis, options: argparse.Namespace) -> None:
     if options.json:
-        from tb_bottleneck.report.rendering.json_form import as_json
+        from tb_bottleneck.report.json_form import as_json
         from tb_bottleneck.schema.bottleneck_pb2 import Reports
 
         print(as_json(Reports(reports=analysis.reports, jobs=analysis.jobs)))
         return
     if options.brief:
-        from tb_bottleneck.report.rendering.brief import brief
+        from tb_bottleneck.text.brief import brief
 
         print("\n".join(brief(row.job or row.report) for row in analysis.rows(None)), end="")
         return
-    from tb_bottleneck.report.rendering.text import render
     from tb_bottleneck.report.source_lines import add_source, source_folder
+    from tb_bottleneck.text.report import render
 
     layout, folder = stdout_layout(), source_folder()
     for report in analysis.reports:
@@ -157,9 +157,9 @@ def _show(analysis: Analysis, options: argparse.Namespace) -> None:
 
 def _texts(analysis: Analysis, layout: "Layout") -> "Iterator[str]":
     """Yields the table of all trainings, then the report of each training, in the order of the files."""
-    from tb_bottleneck.report.rendering.job_text import render_training
-    from tb_bottleneck.report.rendering.table import table_text
-    from tb_bottleneck.report.rendering.table_rows import sorted_rows
+    from tb_bottleneck.text.job import render_training
+    from tb_bottleneck.text.table import table_text
+    from tb_bottleneck.text.table_rows import sorted_rows
 
     rows = analysis.rows(None)
     yield table_text(sorted_rows(rows), layout)

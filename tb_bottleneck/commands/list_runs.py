@@ -75,7 +75,7 @@ def _columns(text: str) -> tuple[str, ...]:
 
 def _list(options: argparse.Namespace) -> int:
     analysis = recordings.analysed(options)
-    from tb_bottleneck.report.rendering import table
+    from tb_bottleneck.text import table
 
     problems = analysis.problems + recordings.unreadable(analysis.reports)
     recordings.print_problems(problems)

@@ -12,8 +12,8 @@ from tb_bottleneck.commands.terminal import progress_bar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tb_bottleneck.report.rendering.table_rows import Row
     from tb_bottleneck.schema.bottleneck_pb2 import Job, Report
+    from tb_bottleneck.text.table_rows import Row
 
 MAX_WORKERS = 1024
 _PATTERNS = (
@@ -80,8 +80,8 @@ class Analysis:
     def rows(self, sort: str | None, states: "Mapping[int, str] | None" = None) -> "list[Row]":
         """Returns one row per training, sorted by `sort`. `states` maps positions in `reports` to review states."""
         from tb_bottleneck.report.jobs import jobs_in
-        from tb_bottleneck.report.rendering.table_rows import rows_of
         from tb_bottleneck.report.trainings import judged_jobs, trainings_of
+        from tb_bottleneck.text.table_rows import rows_of
 
         jobs = dict(zip(map(tuple, jobs_in(self.reports)), self.jobs, strict=True)) if self.jobs else {}
         located = [(os.path.dirname(path), report) for path, report in zip(self.paths, self.reports, strict=True)]

@@ -157,13 +157,13 @@ def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[Recording
 
 
 def _show(options: argparse.Namespace) -> int:
-    from tb_bottleneck.report.rendering.json_form import as_json
+    from tb_bottleneck.report.json_form import as_json
     from tb_bottleneck.review.ledger import fixes_of, ledger
     from tb_bottleneck.review.notes import by_name, reviews_of
     from tb_bottleneck.review.store import read_all
     from tb_bottleneck.review.subjects import roots_of
-    from tb_bottleneck.review.terminal import render
     from tb_bottleneck.sources.logdir import scan_all
+    from tb_bottleneck.text.review import render
 
     roots = roots_of(options.logdir)
     listing, merged = scan_all(roots), read_all(roots)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from tb_bottleneck.report.rendering.layout import Layout
+    from tb_bottleneck.text.terminal import Layout
 
 
 PIPE_WIDTH = 100  # characters, unless COLUMNS says otherwise
@@ -25,7 +25,7 @@ def stdout_layout() -> "Layout":
 
     NO_COLOR, TERM=dumb and a pipe switch styles off.
     """
-    from tb_bottleneck.report.rendering.layout import Layout
+    from tb_bottleneck.text.terminal import Layout
 
     width = max(shutil.get_terminal_size((PIPE_WIDTH, 0)).columns, MIN_WIDTH)
     return Layout(width, styled=sys.stdout.isatty() and _shows_styles())

@@ -56,10 +56,10 @@ def _count(text: str) -> int:
 
 
 def _what_if(options: argparse.Namespace) -> int:
-    from tb_bottleneck.comparison.texts.terminal import render_what_if, render_what_if_table
     from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
     from tb_bottleneck.comparison.what_if.table import what_if_table
-    from tb_bottleneck.report.rendering.json_form import as_json
+    from tb_bottleneck.report.json_form import as_json
+    from tb_bottleneck.text.comparison import render_what_if, render_what_if_table
 
     changes = WhatIfOptions(options.device, options.workers, options.batch, options.precision, options.link)
     with progress_bar() as begin:

@@ -38,16 +38,6 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.steps import Steps, find_steps
 from tb_bottleneck.trace.trace import Trace, load
 
-
-def _html(report: pb.Report) -> str:
-    """Returns `report` as HTML for notebooks."""
-    from tb_bottleneck.report.rendering.html import fragment  # a diagnosis does not need it
-
-    return fragment(report)
-
-
-pb.Report._repr_html_ = _html  # type: ignore[attr-defined]  # IPython calls it
-
 _TEXTS = TraceTexts()
 _log = logging.getLogger(__name__)
 

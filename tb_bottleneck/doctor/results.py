@@ -1,20 +1,16 @@
 """The rows of the doctor's table, and the table as text and as JSON."""
 
-import re
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from tb_bottleneck.report.rendering.layout import Layout
+from tb_bottleneck.text.document import Line, Table
+from tb_bottleneck.text.terminal import Layout
 
 WORKS, LIMITED, FAILS = "works", "works with limits", "does not work"
 ABSENT, UNKNOWN = "not present", "cannot tell"
 
 JSON_SCHEMA = 1
-MAX_WIDTH = 120
-"""Largest number of characters of a line. Longer lines are hard to read."""
 _STYLES = {WORKS: "none", LIMITED: "warning", FAILS: "critical", ABSENT: "faint", UNKNOWN: "info"}
-_HEADERS = ("Check", "Result", "Measured")
 
 
 @dataclass(frozen=True)
@@ -58,32 +54,18 @@ def as_json(examination: Examination) -> dict[str, object]:
 
 
 def as_text(examination: Examination, layout: Layout) -> str:
-    """Returns the table for a terminal, with the versions above the table and a sentence below it."""
+    """Returns the table for a terminal, with the versions above the table and a sentence below it. The fix of a row is
+    below its figures."""
     counts = {result: sum(row.result == result for row in examination.rows) for result in _STYLES}
     known = ", ".join(f"{count} {result}" for result, count in counts.items() if count)
     versions = ", ".join(f"{name} {version}" for name, version in examination.versions.items())
-    lines = [*textwrap.wrap(versions, min(layout.width, MAX_WIDTH)), ""]
-    lines += [*_table(examination.rows, layout), "", f"{known} ({examination.seconds:.0f} s)"]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def _table(rows: Sequence[Row], layout: Layout) -> Iterator[str]:
-    """Yields the lines of the table. The fix of a row is in the line below, in the column of the figures."""
-    first = max(len(text) for text in (_HEADERS[0], *(row.check for row in rows)))
-    second = max(len(text) for text in (_HEADERS[1], *(row.result for row in rows)))
-    indent = " " * (first + second + 4)
-    room = max(min(layout.width, MAX_WIDTH) - len(indent), 24)
-    yield layout.styled_text(f"{_HEADERS[0]:{first}}  {_HEADERS[1]:{second}}  {_HEADERS[2]}", "strong")
-    for row in rows:
-        lines = _wrapped(row.measured, room)
-        result = layout.styled_text(f"{row.result:{second}}", _STYLES[row.result])
-        yield f"{row.check:{first}}  {result}  {lines[0]}"
-        fix = _wrapped(f"Fix: {row.fix}", room) if row.fix else []
-        yield from (f"{indent}{line}" for line in [*lines[1:], *fix])
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """Splits `text` into lines of at most `width`. Returns at least one line. A number and its unit stay together."""
-    kept = re.sub(r"(?<=\d) (?=\S)", "\N{NO-BREAK SPACE}", text)
-    lines = textwrap.wrap(kept, width, break_on_hyphens=False) or [""]
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+    rows = [
+        (
+            row.check,
+            Line(row.result, _STYLES[row.result]),
+            f"{row.measured}\nFix: {row.fix}" if row.fix else row.measured,
+        )
+        for row in examination.rows
+    ]
+    table = Table("<<<", rows, header=("Check", "Result", "Measured"), indent=0, wraps=True)
+    return layout.text([versions, "", table, "", f"{known} ({examination.seconds:.0f} s)"])

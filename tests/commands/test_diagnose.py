@@ -23,7 +23,7 @@ sys.exit(status)
 NEEDLESS = {
     "google.protobuf.json_format",
     "platformdirs",
-    "rich",
+    "rich.console",
     "statistics",
     "tb_bottleneck.comparison",
     "tb_bottleneck.diagnosis.telemetry",

@@ -7,10 +7,10 @@ from helpers.draw import drawn
 
 from demo.pairs import RECORDED
 from tb_bottleneck.__main__ import main
-from tb_bottleneck.review.terminal import render
 from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
 from tb_bottleneck.schema.review_pb2 import Ledger
 from tb_bottleneck.sources.logdir import RecordingFile
+from tb_bottleneck.text.review import render
 
 SLOW = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc

@@ -15,9 +15,9 @@ from tb_bottleneck.comparison.compare import compare_runs, time_unit_of
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import judge_run
-from tb_bottleneck.comparison.texts.terminal import render_comparison
 from tb_bottleneck.measures.batch_size import LOSS_ROWS, SamplesPerStep
-from tb_bottleneck.report.rendering.json_form import as_dict
+from tb_bottleneck.report.json_form import as_dict
+from tb_bottleneck.text.comparison import render_comparison
 
 STARVED = repeated(9, loader="######......", gpu="......####..")
 FED = repeated(9, workers="#.......", gpu="...####.")

@@ -8,7 +8,7 @@ from helpers.simulated_allocator import SimulatedAllocator
 
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.diagnosis.memory import diagnose_snapshot
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.text.report import render
 
 
 def test_a_snapshot_has_a_memory_part_and_no_verdict(tmp_path):

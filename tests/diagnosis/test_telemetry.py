@@ -11,9 +11,9 @@ from helpers.telemetry_problems import HARD_NEGATIVES, PROBLEMS, TRUTH, simulate
 
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, diagnose_telemetry, judge_telemetry
-from tb_bottleneck.report.rendering.json_form import as_json
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.schema.telemetry_pb2 import Packet
+from tb_bottleneck.text.report import render
 
 RANDOM_RUNS = 160
 IDLE_PROBLEMS = (

@@ -9,8 +9,8 @@ from helpers.telemetry_files import NAME, write
 from helpers.telemetry_problems import simulated_phase
 
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, diagnose_telemetry, judge_telemetry
-from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema.signals import ENDED
+from tb_bottleneck.text.report import render
 
 MISSING = {
     "host": ("forward", "forward was not recorded"),

@@ -10,8 +10,8 @@ from helpers.draw import drawn
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cache.cached_diagnosis import is_repeatable
-from tb_bottleneck.report.rendering.json_form import as_dict
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.report.json_form import as_dict
+from tb_bottleneck.text.report import render
 
 WAITING = """
     step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd

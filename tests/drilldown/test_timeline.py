@@ -16,7 +16,7 @@ from tb_bottleneck.drilldown import timeline as module
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace
 from tb_bottleneck.drilldown.lanes import KEYS, Lane
 from tb_bottleneck.drilldown.timeline import MAX_PIXELS, condense, time_range_of, timeline_of
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.trace.trace import load
 
 

@@ -9,8 +9,8 @@ from fuzz import BROKEN_REPLAY, drill_down
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.compared_run import open_recordings
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.report.rendering.json_form import as_json
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.report.json_form import as_json
+from tb_bottleneck.text.report import render
 from tb_bottleneck.trace.trace import load
 
 BEFORE, AFTER = -9.0e15, 9.0e15  # us: their difference does not fit into int64 ns

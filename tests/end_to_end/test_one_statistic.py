@@ -14,7 +14,7 @@ from helpers.reports import report_of
 from demo.pairs import RECORDED
 from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.text.report import render
 
 FOLDER = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
 TRACES = sorted([*RECORDED.rglob("*.pt.trace.json.gz"), *FOLDER.glob("*.json.gz")])

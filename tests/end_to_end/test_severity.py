@@ -13,7 +13,7 @@ from helpers.reports import report_of
 from demo.index import read_index
 from demo.pairs import RECORDED
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.text.report import render
 
 TRACES = sorted(RECORDED.glob("**/*.pt.trace.json.gz"))
 TELEMETRY = sorted(RECORDED.glob("**/events.out.tfevents.*"))

@@ -13,8 +13,8 @@ from tb_bottleneck import jobs
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.knowledge.catalogue import all_texts
 from tb_bottleneck.knowledge.texts import cpu_words, job_texts, on_cpu, words_for
-from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.report import render
 
 CPU_TRACES = [
     RECORDED / name / "slow" / pair["slow"]["trace"]

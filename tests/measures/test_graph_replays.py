@@ -7,8 +7,8 @@ import pytest
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.diagnosis.parts import Parts, details_of
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.report.rendering import efficiency as text
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.text import efficiency as text
+from tb_bottleneck.text.report import render
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

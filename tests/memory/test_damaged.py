@@ -14,8 +14,8 @@ from tb_bottleneck.memory.forecast.forecasts import Forecaster
 from tb_bottleneck.memory.memory_course import course_of
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.report.builders.memory import memory_message
-from tb_bottleneck.report.rendering.json_form import as_json
-from tb_bottleneck.report.rendering.memory import lines_of
+from tb_bottleneck.report.json_form import as_json
+from tb_bottleneck.text.sections import memory_lines
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import Trace
 
@@ -79,4 +79,4 @@ def test_damaged_events_give_an_account_that_sums_or_a_reason(seed):
     message = memory_message(account, memory.sites(memory.at_peak), findings, forecasts, course)
     assert sum(account.bytes_of.values()) == account.peak
     assert as_json(message)
-    assert list(lines_of(message))
+    assert list(memory_lines(message))

@@ -5,9 +5,9 @@ import pytest
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.report.memory_alert import alert_of, leading_alert, worth_fixing
-from tb_bottleneck.report.rendering.table_rows import rows_of
-from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.report import render
+from tb_bottleneck.text.table_rows import rows_of
 
 
 def memory(*severities: str) -> pb.Memory:

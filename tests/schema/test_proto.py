@@ -2,7 +2,7 @@
 
 from schema.generate import PROTOS, ROOT, generate
 
-from tb_bottleneck.report.rendering.json_form import as_dict, as_json
+from tb_bottleneck.report.json_form import as_dict, as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

@@ -28,7 +28,7 @@ from tb_bottleneck.jobs.report.wording import name_recordings, recording_path, w
 from tb_bottleneck.report.cache.file_identity import code_version, identity_of
 from tb_bottleneck.report.cache.sidecar import MODE
 from tb_bottleneck.report.jobs import MAX_LISTED_RANKS
-from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
+from tb_bottleneck.report.json_form import as_dict, refuse_not_finite
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.job_pb2 import JobAnswer, PipelineTable, RankTable, StepTable
 from tb_bottleneck.sources.file_system import display_name

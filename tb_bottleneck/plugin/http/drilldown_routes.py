@@ -22,7 +22,7 @@ from tb_bottleneck.plugin.workers.questions import (
     TraceFile,
     TreeQuestion,
 )
-from tb_bottleneck.report.rendering.json_form import as_dict
+from tb_bottleneck.report.json_form import as_dict
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.telemetry_pb2 import Band, Dropped, TelemetryAnswer
 from tb_bottleneck.telemetry.bounded_columns import Floats, points_of

@@ -19,7 +19,7 @@ from tb_bottleneck.base.untrusted_text import one_line
 from tb_bottleneck.plugin.http.static_files import HostPolicy, refusal
 from tb_bottleneck.plugin.turns import short_turns
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.schema.evidence_pb2 import Pending
 from tb_bottleneck.workers.ipc import Refusal, WorkerFailure
 from tb_bottleneck.workers.process import Reply

@@ -14,7 +14,7 @@ from tb_bottleneck.plugin.state.training_index import GroupedTraining, TrainingI
 from tb_bottleneck.plugin.turns import in_turns
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.report.digest import Digest
-from tb_bottleneck.report.rendering.json_form import as_dict, refuse_not_finite
+from tb_bottleneck.report.json_form import as_dict, refuse_not_finite
 from tb_bottleneck.review.notes import state_of
 from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList, Training
 from tb_bottleneck.schema.review_pb2 import Review

@@ -30,7 +30,7 @@ from tb_bottleneck.plugin.workers.questions import (
     TreeQuestion,
     WhatIfQuestion,
 )
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, SeriesAnswer, WhatIfAnswer
 from tb_bottleneck.schema.evidence_pb2 import TimelineAnswer, TreeAnswer
 from tb_bottleneck.sources.file_system import without_host

@@ -10,7 +10,7 @@ from tb_bottleneck.plugin.workers.analysis_queue import LISTED, WHOLE
 from tb_bottleneck.plugin.workers.questions import decode
 from tb_bottleneck.report.cache.cached_diagnosis import Analyse, diagnose_cached, listed
 from tb_bottleneck.report.cache.report_store import Store
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.sources.file_system import LOCAL
 
 ProgressCallback = Callable[[int, int], None]

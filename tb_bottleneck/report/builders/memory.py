@@ -17,7 +17,7 @@ from tb_bottleneck.memory.finding import CRITICAL, INFO, MemoryFinding, Value
 from tb_bottleneck.memory.forecast.forecasts import Forecast
 from tb_bottleneck.memory.memory_course import MemoryCourse, MemoryCurve
 from tb_bottleneck.memory.sites import Site
-from tb_bottleneck.report.rendering.figures import value_text
+from tb_bottleneck.report.figure_text import value_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_SITES = 60

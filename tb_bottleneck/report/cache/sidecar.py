@@ -26,8 +26,8 @@ from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.report.builders.action import action_of, verdict_action
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
 from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES
+from tb_bottleneck.report.json_form import as_dict
 from tb_bottleneck.report.memory_alert import alert_of
-from tb_bottleneck.report.rendering.json_form import as_dict
 from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA

@@ -15,7 +15,7 @@ from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, U
 from tb_bottleneck.comparison.runs.report_comparison import device_spans_of, on_common_basis, run_from_reports
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.report.rendering.json_form import as_dict
+from tb_bottleneck.report.json_form import as_dict
 
 CALLS = 16
 ROWS = {

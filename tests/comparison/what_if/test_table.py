@@ -7,9 +7,9 @@ import pytest
 
 from tb_bottleneck.base import calibrations
 from tb_bottleneck.commands.arguments import open_run
-from tb_bottleneck.comparison.texts.terminal import render_what_if_table
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.comparison.what_if.table import DEVICES, what_if_table
+from tb_bottleneck.text.comparison import render_what_if_table
 
 TRACES = Path(os.environ.get("TB_BOTTLENECK_TRACES", "/nonexistent"))
 DEMO = Path(__file__).parents[3] / "demo" / "recorded"

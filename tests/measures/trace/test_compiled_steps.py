@@ -12,7 +12,7 @@ from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.trace.compilation import UNKNOWN, eager_functions
 from tb_bottleneck.measures.trace.compiled_steps import broken_graphs, compiled_steps, recompiled_functions
-from tb_bottleneck.report.rendering import efficiency as text
+from tb_bottleneck.text import efficiency as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

@@ -13,7 +13,7 @@ from tb_bottleneck.measures.trace.input_stages import batch_time, costliest_stag
 from tb_bottleneck.measures.trace.loader_workers import workers_advised
 from tb_bottleneck.measures.user_code.cause_times import cause_places
 from tb_bottleneck.regimes.input import RULE
-from tb_bottleneck.report.rendering import details as text
+from tb_bottleneck.text import sections as text
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

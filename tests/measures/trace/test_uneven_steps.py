@@ -17,7 +17,7 @@ from tb_bottleneck.measures.trace.uneven_steps import (
     uneven_steps,
     unexplained_excess,
 )
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.text.report import render
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

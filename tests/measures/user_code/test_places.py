@@ -20,8 +20,8 @@ from tb_bottleneck.measures.user_code.cause_times import (
     wait_times,
 )
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, located, places_of
-from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.report import render
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

@@ -10,7 +10,7 @@ import pytest
 from helpers.simulated_allocator import SimulatedAllocator
 
 from tb_bottleneck.diagnosis.memory import diagnose_snapshot, snapshot_memory
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot
 
 CASES = int(os.environ.get("TB_BOTTLENECK_FUZZ", "40"))

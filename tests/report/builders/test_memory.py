@@ -3,8 +3,9 @@
 from helpers.simulated_training_memory import SimulatedTraining
 
 from tb_bottleneck.diagnosis.memory import recorded_memory
-from tb_bottleneck.report.rendering.json_form import as_dict
-from tb_bottleneck.report.rendering.memory import lines_of
+from tb_bottleneck.report.json_form import as_dict
+from tb_bottleneck.text.sections import memory_lines
+from tb_bottleneck.text.terminal import Layout
 from tb_bottleneck.trace.steps import find_steps
 
 GPU_WORK = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 100, "dur": 5, "args": {"device": 0}}
@@ -35,7 +36,7 @@ def test_the_capacity_of_the_host_is_absent():
 
 
 def test_the_text_names_parts_places_and_findings():
-    text = "\n".join(lines_of(memory_of(SimulatedTraining(steps=7, leak=1 << 20))))
+    text = Layout(100).text(memory_lines(memory_of(SimulatedTraining(steps=7, leak=1 << 20))))
     assert "Memory at the peak" in text
     assert "Optimizer state" in text
     assert "[activations_dominate]" in text

@@ -8,8 +8,8 @@ from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.builders.predictions import why_not_simulated
-from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.report import render
 
 WAITING = """
     step    aaaaaaaaaabbbbbbbbbb
@@ -117,7 +117,7 @@ def test_a_replay_that_breaks_costs_the_report_nothing_else(report, monkeypatch,
 def test_the_text_shows_the_plan_with_its_bounds_and_assumptions(report):
     text = render(report(WAITING))
     assert "What to change first" in text
-    assert re.search(r"  1\. +[\d.]+x \(\S+ to \S+\) +\S+ .s  Let worker processes create the batches", text)
+    assert re.search(r"  1\. +[\d.]+x +\(\S+ to \S+\) +\S+ .s  Let worker processes create the batches", text)
     assert "this assumes that workers create batches as fast as now" in " ".join(text.split())
     assert "without any change, the simulated time differs by" in " ".join(text.split())
 

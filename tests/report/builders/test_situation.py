@@ -11,7 +11,7 @@ from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.report.builders.situation import situation_of
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.text.report import render
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

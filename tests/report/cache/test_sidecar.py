@@ -15,8 +15,8 @@ from tb_bottleneck.report.cache.cached_diagnosis import named
 from tb_bottleneck.report.cache.file_identity import identity_of
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.jobs import jobs_of
-from tb_bottleneck.report.rendering.json_form import as_json
-from tb_bottleneck.report.rendering.text import render
+from tb_bottleneck.report.json_form import as_json
+from tb_bottleneck.text.report import render
 
 SLOW_LOADER = """
     step    aaaaaaaaaabbbbbbbbbbcccccccccc

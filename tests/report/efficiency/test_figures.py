@@ -6,8 +6,9 @@ from helpers.drawn_gpt import Gpt
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.texts import figure_texts
 from tb_bottleneck.report.efficiency.joined import joined_efficiency
-from tb_bottleneck.report.rendering.efficiency import efficiency_lines, figure_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.efficiency import efficiency_lines, figure_text
+from tb_bottleneck.text.terminal import Layout
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def test_every_figure_is_a_field_of_the_message():
 
 
 def test_the_section_is_short_and_has_the_definition(report):
-    lines = list(efficiency_lines(report.efficiency))
+    lines = Layout(100).text(efficiency_lines(report.efficiency)).splitlines()
     assert len(lines) < 20
     assert sum("Model FLOPs utilisation" in line for line in lines) == 1
     assert not any("Energy" in line for line in lines)

@@ -7,8 +7,8 @@ from helpers.drawn_gpt import Gpt
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.report.efficiency.headroom import all_reduce_ns, gradient_bytes, headroom_of
-from tb_bottleneck.report.rendering.details import headroom_lines
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.sections import headroom_lines
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

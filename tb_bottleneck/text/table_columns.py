@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tb_bottleneck.base.units import bytes_text, duration_text, share_text
-from tb_bottleneck.report.rendering.figures import count_text, factor_text
-from tb_bottleneck.report.rendering.table_rows import Row
+from tb_bottleneck.report.figure_text import count_text, factor_text
+from tb_bottleneck.text.table_rows import Row
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from tb_bottleneck.base.units import duration_text, share_text
-from tb_bottleneck.report.rendering import efficiency
-from tb_bottleneck.report.rendering.figures import bounds_text, factor_text, small_share_text, value_text
-from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, fix_lines, wrapped
-from tb_bottleneck.report.rendering.table_rows import Row, kind_of
-from tb_bottleneck.report.rendering.text import account_lines, gain_text, heading, render
-from tb_bottleneck.report.rendering.verdict import alert_after, alert_before
+from tb_bottleneck.report.figure_text import bounds_text, factor_text, small_share_text, value_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text import efficiency
+from tb_bottleneck.text.document import RULE, Line, Part, code_lines, fix_lines, heading, wrapped
+from tb_bottleneck.text.report import account_lines, gain_text, render
+from tb_bottleneck.text.table_rows import Row, kind_of
+from tb_bottleneck.text.terminal import Layout
+from tb_bottleneck.text.verdict import alert_after, alert_before
 
 MAX_SHOWN_GROUPS = 8
 
@@ -19,9 +20,9 @@ def render_job(job: pb.Job, layout: Layout | None = None) -> str:
     return (layout or Layout()).text(_lines(job))
 
 
-def _lines(job: pb.Job) -> Iterator[str]:
+def _lines(job: pb.Job) -> Iterator[Part]:
     ranks = f"{ranges_text(job.ranks)} of {job.world_size}"
-    yield f"{job.run}: {ranks}" if job.run not in ("", ".") else f"Job: {ranks}"
+    yield Line(f"{job.run}: {ranks}" if job.run not in ("", ".") else f"Job: {ranks}", "title")
     yield RULE
     yield from alert_before(job.verdict)
     if job.verdict.action:
@@ -65,7 +66,7 @@ def _culprit(number: int, culprit: pb.Culprit) -> Iterator[str]:
         yield from wrapped(f"- {row.label}: {value_text(row)}", "   ")
     yield from wrapped(culprit.fix.summary, "   ")
     yield ""
-    yield from (Line(f"       {line}", "code") for line in culprit.fix.code.splitlines())
+    yield from code_lines(culprit.fix.code)
     yield ""
     yield from wrapped(f"To confirm: {culprit.fix.confirm}", "   ")
     if culprit.fix.documentation:

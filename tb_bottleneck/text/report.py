@@ -5,10 +5,7 @@ from collections.abc import Iterator
 from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.digest import step_ns_of
-from tb_bottleneck.report.memory_alert import worth_fixing
-from tb_bottleneck.report.rendering import details, efficiency, memory, run
-from tb_bottleneck.report.rendering.efficiency import PER_STEP
-from tb_bottleneck.report.rendering.figures import (
+from tb_bottleneck.report.figure_text import (
     bounds_text,
     factor_text,
     lines_text,
@@ -17,11 +14,14 @@ from tb_bottleneck.report.rendering.figures import (
     small_share_text,
     value_text,
 )
-from tb_bottleneck.report.rendering.layout import RULE, Layout, Line, fix_lines, wrapped
-from tb_bottleneck.report.rendering.verdict import checked_lines, note_of, verdict_lines
+from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text import efficiency, sections
+from tb_bottleneck.text.document import RULE, Line, Part, Table, bar, code_lines, fix_lines, heading, wrapped
+from tb_bottleneck.text.efficiency import PER_STEP
+from tb_bottleneck.text.terminal import Layout
+from tb_bottleneck.text.verdict import checked_lines, note_of, verdict_lines
 
-_BAR = 25  # a row with the longest label then has less than 80 characters
 # Largest number of places, and smallest shares of the cost of a place and of an account row with an explanation. The
 # JSON form has all of them.
 _MAX_PLACES, _MIN_PLACE_SHARE, _MIN_MEANING_SHARE = 3, 0.05, 0.05
@@ -41,11 +41,12 @@ _DEVICES = {"cuda": "an NVIDIA device", "rocm": "an AMD device"}
 
 def render(report: pb.Report, layout: Layout | None = None) -> str:
     """Returns the report as plain text, fitted into `layout`."""
-    return (layout or Layout()).text(_lines(report))
+    return (layout or Layout()).text(document_of(report))
 
 
-def _lines(report: pb.Report) -> Iterator[str]:
-    yield f"{report.run}/{report.source}" if report.run not in ("", ".") else report.source
+def document_of(report: pb.Report) -> Iterator[Part]:
+    """Yields the parts of the document about a report."""
+    yield Line(f"{report.run}/{report.source}" if report.run not in ("", ".") else report.source, "title")
     yield RULE
     if report.job_headline:
         yield from (Line(report.job_headline, "strong"), "", "This rank alone:")
@@ -62,30 +63,30 @@ def _lines(report: pb.Report) -> Iterator[str]:
         yield from wrapped(sentence)
     yield from account_lines(report)
     if report.HasField("run_time"):
-        yield from ("", *run.run_time_lines(report.run_time))
+        yield from ("", *sections.run_time_lines(report.run_time))
     if len(report.phases) > 1:
-        yield from ("", heading("Phases, from the first analysed step on"), *run.phase_lines(report))
+        yield from ("", heading("Phases, from the first analysed step on"), *sections.phase_lines(report))
     yield from _health(report)
     yield from _findings(report)
     yield from _plan(report)
     if report.step_parts:
-        yield from ("", *details.step_part_lines(report.step_parts))
+        yield from ("", *sections.step_part_lines(report.step_parts))
     if report.HasField("input"):
-        yield from ("", *details.input_pipeline_lines(report.input))
+        yield from ("", *sections.input_pipeline_lines(report.input))
     per = "in all" if report.window.basis == "whole" else PER_STEP
     if report.HasField("compilation"):
         yield from ("", *efficiency.compilation_lines(report.compilation, per))
     if report.HasField("graphs"):
         yield from ("", *efficiency.graph_lines(report.graphs, per))
     yield from efficiency.efficiency_lines(report.efficiency)
-    yield from details.headroom_lines(report.headroom)
+    yield from sections.headroom_lines(report.headroom)
     if report.HasField("memory"):
-        yield from ("", *memory.lines_of(report.memory))
+        yield from ("", *sections.memory_lines(report.memory))
     if report.regimes or report.broken_parts:
         yield from ("", heading("What was checked"), *checked_lines(report))
 
 
-def _about(report: pb.Report) -> Iterator[str]:
+def _about(report: pb.Report) -> Iterator[Part]:
     if report.device.kind:
         kind = report.device.kind
         unnamed = f"{_DEVICES[kind]} (name not recorded)" if kind in _DEVICES else kind.upper()
@@ -121,7 +122,7 @@ def _spread(step: pb.Spread) -> str:
     return f" on average (p10 {p10}, median {median}, p90 {p90})"
 
 
-def _health(report: pb.Report) -> Iterator[str]:
+def _health(report: pb.Report) -> Iterator[Part]:
     if not report.health.reasons:
         return
     yield ""
@@ -131,29 +132,27 @@ def _health(report: pb.Report) -> Iterator[str]:
         yield from fix_lines(reason.fix)
 
 
-def account_lines(report: pb.Report | pb.Job) -> Iterator[str]:
-    """Yields the lines of the account of the time, as a bar chart with one line per regime; none without an account."""
-    rows = [row for row in report.account if row.share >= 0.0005]
+def account_lines(report: pb.Report | pb.Job) -> Iterator[Part]:
+    """Yields the account of the time, as a bar chart with one line per regime; nothing without an account."""
+    rows = sorted((row for row in report.account if row.share >= 0.0005), key=lambda row: -row.share)
     if not rows:
         return
     yield ""
     yield heading("Time per regime")
-    width = max(len(row.title) for row in rows)
-    for row in sorted(rows, key=lambda row: -row.share):
-        bar = "█" * max(round(row.share * _BAR), 1)
-        time = duration_text(row.ns_per_step)
-        yield f"  {row.title:{width}}  {share_text(row.share):>6}  {time:>9}  {bar}"
-        if row.share >= _MIN_MEANING_SHARE and row.meaning:
-            yield Line(f"    {row.meaning}", "faint")
+    yield Table(
+        "<>><",
+        [(row.title, share_text(row.share), duration_text(row.ns_per_step), bar(row.share)) for row in rows],
+        below=[
+            Line(f"    {row.meaning}", "faint") if row.meaning and row.share >= _MIN_MEANING_SHARE else ""
+            for row in rows
+        ],
+    )
 
 
-def heading(text: str) -> str:
-    """Returns the title of a section of the text."""
-    return Line(text, "strong")
-
-
-def _findings(report: pb.Report) -> Iterator[str]:
-    about_memory = [memory.finding_lines(finding) for finding in worth_fixing(report.memory)]
+def _findings(report: pb.Report) -> Iterator[Part]:
+    about_memory: list[Iterator[Part]] = [
+        sections.memory_finding_lines(finding) for finding in worth_fixing(report.memory)
+    ]
     about_time = [_finding(report, finding) for finding in report.findings]
     if report.HasField("verdict") and not about_memory + about_time:
         yield from ("", "No known cause was found in this recording.")
@@ -162,7 +161,7 @@ def _findings(report: pb.Report) -> Iterator[str]:
         yield from ("", heading(f"{number}. {title}"), *lines)
 
 
-def _finding(report: pb.Report, finding: pb.Finding) -> Iterator[str]:
+def _finding(report: pb.Report, finding: pb.Finding) -> Iterator[Part]:
     """Yields the title of a finding, then its details."""
     yield f"{finding.title}  [{finding.cause}]"
     yield f"   cost: {share_text(finding.cost_share)} of the time{gain_text(finding.speedup)}"
@@ -178,7 +177,7 @@ def _finding(report: pb.Report, finding: pb.Finding) -> Iterator[str]:
         yield from wrapped(note, "   ")
     yield from wrapped(finding.fix.summary, "   ")
     yield ""
-    yield from (Line(f"       {line}", "code") for line in finding.fix.code.splitlines())
+    yield from code_lines(finding.fix.code)
     yield ""
     yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")
     if finding.fix.trial:
@@ -187,7 +186,7 @@ def _finding(report: pb.Report, finding: pb.Finding) -> Iterator[str]:
         yield f"   Documentation: {finding.fix.documentation}"
 
 
-def _places(finding: pb.Finding) -> Iterator[str]:
+def _places(finding: pb.Finding) -> Iterator[Part]:
     for place in finding.where[:_MAX_PLACES]:
         if place.share < _MIN_PLACE_SHARE:
             continue
@@ -201,16 +200,23 @@ def _places(finding: pb.Finding) -> Iterator[str]:
             yield Line(f"     {mark} {number:5} {text}", "code")
 
 
-def _plan(report: pb.Report) -> Iterator[str]:
+def _plan(report: pb.Report) -> Iterator[Part]:
     replay, steps = report.replay, report.plan
     if steps:
         yield ""
         per = "the recorded work" if report.window.basis == "whole" else "a recorded step on average"
         yield heading("What to change first")
         yield f"  Each is simulated together with those above it: total gain, time of {per}."
-        for number, step in enumerate(steps, 1):
-            bounds, after = f"({bounds_text(step.low, step.high)})", duration_text(step.step_ns_after)
-            yield f"  {number}. {factor_text(step.speedup_total):>5} {bounds:16} {after:>7}  {step.title}"
+        rows = [
+            (
+                f"{number}. {factor_text(step.speedup_total)}",
+                f"({bounds_text(step.low, step.high)})",
+                duration_text(step.step_ns_after),
+                step.title,
+            )
+            for number, step in enumerate(steps, 1)
+        ]
+        yield Table("<<><", rows)
         for title, assumes in dict.fromkeys((step.title, step.assumes) for step in steps):
             yield from wrapped(f"- {title}: this assumes that {assumes}.", "  ")
     for text in (replay.because, replay.host):

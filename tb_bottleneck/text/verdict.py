@@ -9,9 +9,9 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.replay.plan import WORTH_DOING
 from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.report.rendering.figures import factor_text
-from tb_bottleneck.report.rendering.layout import Line, wrapped
+from tb_bottleneck.report.figure_text import factor_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.document import Line, wrapped
 
 _SEVERITIES = {"critical": ("Critical", "a fifth"), "warning": ("Worth fixing", "a tenth")}
 _SMALL = "Minor: less than a tenth of the time can be saved"
@@ -79,7 +79,7 @@ def _severity(report: pb.Report) -> str:
         return f"{word}: {part} of the time or more can be saved{together}"
     if any(gain.basis == "estimate" for gain in gains):
         return f"{word}: {part} of the time or more can probably be saved"
-    most = 1 - 1 / max((gain.high for gain in gains), default=1.0)
+    most = 1 - 1 / max([1.0, *(gain.high for gain in gains)])
     return f"{word}: at most {share_text(most)} of the time can be saved"
 
 

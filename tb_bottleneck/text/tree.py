@@ -10,8 +10,9 @@ from tb_bottleneck.base.units import NS_PER_S, bytes_text, duration_text, rate_t
 from tb_bottleneck.base.untrusted_text import one_line
 from tb_bottleneck.drilldown.tree.selection import REST, values_of
 from tb_bottleneck.drilldown.tree.tree import COLUMNS, Tree
-from tb_bottleneck.report.rendering.figures import count_text
-from tb_bottleneck.report.rendering.layout import Layout, shortened
+from tb_bottleneck.report.figure_text import count_text
+from tb_bottleneck.text.document import Table
+from tb_bottleneck.text.terminal import Layout, shortened
 from tb_bottleneck.trace.table import Floats, Ints
 
 _NOT_SORTED = ("backward", "bounded", "ideal")
@@ -19,9 +20,7 @@ SORTS = ("time", *(name for name in COLUMNS if name not in _NOT_SORTED), "calls"
 """The names of the values by which rows can be sorted (see selection.values_of)."""
 
 _HEADERS = ("Time", "Share", "Own", "Device", "Host", "Calls")
-_WIDTHS = (9, 6, 9, 9, 9, 7)
 _DELTA_HEADERS = ("Before", "After", "Change", "Own change")
-_DELTA_WIDTHS = (9, 9, 10, 10)
 _ROOFLINE_HEADERS = {
     "operator": ("FLOP/B", "Roofline"),
     "kernel": ("Roofline",),
@@ -45,10 +44,8 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
     order, level = _rows(tree, values_of(tree, sort), depth)
     own, steps = tree.own(tree.exclusive), max(tree.steps, 1)
     extra = sort if sort in (*_MORE, "wait") else None
-    headers, widths = (*_HEADERS, *([extra.capitalize()] if extra else [])), (*_WIDTHS, *([11] if extra else []))
-    if tree.by in _ROOFLINE_HEADERS:
-        headers, widths = (*headers, *_ROOFLINE_HEADERS[tree.by]), (*widths, *(9 for _ in _ROOFLINE_HEADERS[tree.by]))
-    lines = [layout.styled_text(f"{_line(headers, widths)}  {_where(tree)}", "strong")]
+    header = [*_HEADERS, *([extra.capitalize()] if extra else []), *_ROOFLINE_HEADERS.get(tree.by, ())]
+    rows = []
     for node in order.tolist():
         cells = [
             duration_text(tree.exclusive[node] / steps),
@@ -60,11 +57,19 @@ def tree_text(tree: Tree, layout: Layout, sort: str = "time", depth: int | None 
         ]
         if extra:
             cells.append(_MORE.get(extra, duration_text)(values_of(tree, extra)[node] / steps))
-        if tree.by in _ROOFLINE_HEADERS:
-            cells += _roofline(tree, node)
-        name = _name(tree, node, level[node], layout.width - len(_line(cells, widths)) - 2)
-        lines.append(f"{_line(cells, widths)}  {name}")
-    return "\n".join(lines) + "\n"
+        rows.append([*cells, *(_roofline(tree, node) if tree.by in _ROOFLINE_HEADERS else ())])
+    return _text(tree, layout, header, rows, order, level)
+
+
+def _text(
+    tree: Tree, layout: Layout, header: Sequence[str], rows: Sequence[list[str]], order: Ints, level: Sequence[int]
+) -> str:
+    """Returns a table of `rows`, one per node in `order`, with the indented names of the nodes in the last column."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    room = layout.width - sum(widths) - 2 * len(widths)
+    for node, row in zip(order.tolist(), rows, strict=True):
+        row.append(_name(tree, node, level[node], room))
+    return layout.text([Table(">" * len(header) + "<", rows, header=(*header, _where(tree)), indent=0)])
 
 
 def _roofline(tree: Tree, node: int) -> list[str]:
@@ -97,16 +102,16 @@ def difference_text(a: Tree, b: Tree, layout: Layout, depth: int | None = None) 
     before, after = a.exclusive / max(a.steps, 1), b.exclusive / max(b.steps, 1)
     order, level = _rows(a, np.abs(after - before), depth)
     own = b.own(after) - a.own(before)
-    lines = [layout.styled_text(f"{_line(_DELTA_HEADERS, _DELTA_WIDTHS)}  {_where(a)}", "strong")]
-    for node in order.tolist():
-        cells = [
+    rows = [
+        [
             duration_text(before[node]),
             duration_text(after[node]),
             _signed(after[node] - before[node]),
             _signed(own[node]),
         ]
-        lines.append(f"{_line(cells, _DELTA_WIDTHS)}  {_name(a, node, level[node], layout.width - 46)}")
-    return "\n".join(lines) + "\n"
+        for node in order.tolist()
+    ]
+    return _text(a, layout, _DELTA_HEADERS, rows, order, level)
 
 
 def tree_dict(tree: Tree) -> dict[str, Any]:
@@ -175,10 +180,6 @@ def _name(tree: Tree, node: int, level: int, width: int) -> str:
         name = f"({name})"
     indent = _INDENT * min(level, 12)
     return indent + shortened(name, max(width - len(indent), 20))
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 def _signed(ns: float) -> str:

@@ -1,12 +1,12 @@
-"""Formats the efficiency part of a report, torch.compile's work and captured graphs as plain text."""
+"""The sections of a report about efficiency, torch.compile's work and captured graphs."""
 
 from collections.abc import Collection, Iterator
 
 from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.knowledge.texts import figure_texts
-from tb_bottleneck.report.rendering.figures import count_text, place_text
-from tb_bottleneck.report.rendering.layout import Line, wrapped
+from tb_bottleneck.report.figure_text import count_text, place_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.document import Part, Table, heading, wrapped
 
 # Figures whose basis changes how the value is read, and figures whose absence users ask about. The JSON form has all.
 _WITH_BASIS = ("mfu", "peak_flops", "goodput", "joules_per_step")
@@ -14,7 +14,7 @@ _EXPLAINED = ("mfu",)
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
-def efficiency_lines(efficiency: pb.Efficiency, explained: Collection[str] = _EXPLAINED) -> Iterator[str]:
+def efficiency_lines(efficiency: pb.Efficiency, explained: Collection[str] = _EXPLAINED) -> Iterator[Part]:
     """Yields the lines about efficiency; none if no figure is known. If a figure in `explained` (names of fields) is
     not known, a line says why."""
     fields = {text.field for text in figure_texts()}  # a saved report may have others
@@ -22,13 +22,14 @@ def efficiency_lines(efficiency: pb.Efficiency, explained: Collection[str] = _EX
     if not known:
         return
     yield ""
-    yield Line("Efficiency", "strong")
-    width = max(len(note.title) for note in known)
+    yield heading("Efficiency")
+    rows = []
     for note in known:
-        value = figure_text(getattr(efficiency, note.field), note.unit)
         types = _types(efficiency) if note.field == "peak_flops" else ""
-        basis = f"  {note.basis}" if note.field in _WITH_BASIS else ""
-        yield f"  {note.title:{width}}  {value:>13}{types}{basis}"
+        basis = note.basis if note.field in _WITH_BASIS else ""
+        value = figure_text(getattr(efficiency, note.field), note.unit)
+        rows.append((note.title, value, f"{types} {basis}".strip()))
+    yield Table("<><", rows, wraps=True)
     if efficiency.HasField("mfu"):
         yield from wrapped(next((note.definition for note in known if note.field == "mfu"), ""), "  ")
     for note in efficiency.notes:
@@ -49,8 +50,8 @@ def figure_text(value: float, unit: str) -> str:
 
 def _types(efficiency: pb.Efficiency) -> str:
     if len(efficiency.types) < 2:
-        return f" {efficiency.types[0].dtype}," if efficiency.types else ""
-    return " " + ", ".join(f"{one.dtype} {share_text(one.share)}" for one in efficiency.types) + ","
+        return f"{efficiency.types[0].dtype}," if efficiency.types else ""
+    return ", ".join(f"{one.dtype} {share_text(one.share)}" for one in efficiency.types) + ","
 
 
 def _with_prefix(value: float) -> str:
@@ -66,9 +67,9 @@ def _number(value: float) -> str:
 PER_STEP = "per step"
 
 
-def compilation_lines(compilation: pb.Compilation, per: str = PER_STEP) -> Iterator[str]:
+def compilation_lines(compilation: pb.Compilation, per: str = PER_STEP) -> Iterator[Part]:
     """Yields the lines about what torch.compile did; `per` says what the numbers refer to, such as "per step"."""
-    yield Line("torch.compile", "strong")
+    yield heading("torch.compile")
     if compilation.HasField("regions"):
         plural = "" if compilation.regions == 1 else "s"
         took = f"; compiling takes {duration_text(compilation.compile_ns)} {per}" if compilation.compile_ns else ""
@@ -110,10 +111,10 @@ def _place(entry: pb.CompiledFunction | pb.GraphBreak) -> str:
 _MIN_NS = 1_000
 
 
-def graph_lines(replays: pb.GraphReplays, per: str = PER_STEP) -> Iterator[str]:
+def graph_lines(replays: pb.GraphReplays, per: str = PER_STEP) -> Iterator[Part]:
     """Yields the lines about replays of captured CUDA graphs; `per` says what the numbers refer to, such as "per
     step"."""
-    yield Line("CUDA graphs", "strong")
+    yield heading("CUDA graphs")
     outside = f"outside of them, {count_text(replays.outside_operations)} operations run for "
     outside += f"{duration_text(replays.outside_ns)} {per}"
     plural = "" if replays.launches == 1 else "es"

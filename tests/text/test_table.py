@@ -2,11 +2,11 @@
 
 import pytest
 
-from tb_bottleneck.report.rendering.layout import Layout
-from tb_bottleneck.report.rendering.run_names import recorded_at, short_names
-from tb_bottleneck.report.rendering.table import table_text, table_values
-from tb_bottleneck.report.rendering.table_rows import SORTS, rows_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.run_names import recorded_at, short_names
+from tb_bottleneck.text.table import table_text, table_values
+from tb_bottleneck.text.table_rows import SORTS, rows_of
+from tb_bottleneck.text.terminal import Layout
 
 
 def report(run, source="host_1.1795283861864.pt.trace.json.gz", *, severity="critical", total=1.5, step=5e6):

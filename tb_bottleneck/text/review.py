@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.knowledge.advice_texts import cause_titles
+from tb_bottleneck.report.figure_text import bounds_text, factor_text
 from tb_bottleneck.report.memory_alert import worth_fixing
-from tb_bottleneck.report.rendering.figures import bounds_text, factor_text
 from tb_bottleneck.review.ledger import ENOUGH
 from tb_bottleneck.review.notes import clean, names_of, state_of, together
 from tb_bottleneck.schema import review_pb2 as pb

@@ -1,7 +1,8 @@
 """The phases as lines for a terminal."""
 
-from tb_bottleneck.report.rendering.run import MAX_LINES, phase_lines
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.sections import MAX_LINES, phase_lines
+from tb_bottleneck.text.terminal import Layout
 
 S = 1_000_000_000
 
@@ -17,9 +18,9 @@ def run_of(*parts: tuple[int, str, float, str]) -> pb.Report:
 
 def test_one_line_has_time_regime_and_share():
     result = run_of((130, "Compute", 0.9, "none"), (3600, "Waiting for data", 0.4, "critical"))
-    assert list(phase_lines(result)) == [
-        "        0:00 to 2:10  Compute             90 %",
-        "     2:10 to 1:02:10  Waiting for data    40 %  critical",
+    assert Layout(80).text(phase_lines(result)).splitlines() == [
+        "     0:00 to 2:10  Compute           90 %",
+        "  2:10 to 1:02:10  Waiting for data  40 %  critical",
     ]
 
 

@@ -7,10 +7,10 @@ import pytest
 
 import tb_bottleneck
 from tb_bottleneck.__main__ import main
-from tb_bottleneck.report.rendering.brief import MAX_BRIEF, brief
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.brief import MAX_BRIEF, brief
 
-RECORDED = Path(__file__).parents[3] / "demo" / "recorded"
+RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
 ORDER = ("Recording", "Job", "Do first", "Gain", "Severity", "Cause", "Verdict", "All ranks", "Line", "Fix",
          "To confirm", "To measure it", "Next", "Next")  # fmt: skip
 

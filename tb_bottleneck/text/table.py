@@ -1,12 +1,13 @@
 """Formats a list of trainings, one row for each, for a terminal and as JSON."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tb_bottleneck.base.untrusted_text import one_line
-from tb_bottleneck.report.rendering.layout import Layout, cut, shortened
-from tb_bottleneck.report.rendering.table_columns import COLUMNS
-from tb_bottleneck.report.rendering.table_rows import Row
+from tb_bottleneck.text.document import Line, Table
+from tb_bottleneck.text.table_columns import COLUMNS
+from tb_bottleneck.text.table_rows import Row
+from tb_bottleneck.text.terminal import Layout, cut, fitted, shortened
 
 WIDE = 170
 """From this width (characters) on, verdict, device and action are on the line of the training, not below it."""
@@ -34,7 +35,24 @@ def table_text(rows: Sequence[Row], layout: Layout, chosen: Sequence[str] = ()) 
 
     `chosen` are keys of COLUMNS; by default, the columns depend on the width.
     """
-    return "\n".join(line.rstrip() for line in _table_lines(rows, layout, chosen)) + "\n"
+    keys = chosen or (WIDE_COLUMNS if layout.width >= WIDE else _narrow_columns(rows, layout.width))
+    texts = [_cells(row, keys) for row in rows]
+    start = ""
+    if "name" in keys:
+        at = list(keys).index("name")
+        start = _common_start([cells[at] for cells in texts])
+        header = [*map(len, _headers(keys))]
+        widths = fitted([max(each) for each in zip(header, *(map(len, cells) for cells in texts), strict=True)], layout)
+        for cells in texts:
+            name = cells[at].removeprefix(start)
+            cells[at] = shortened(name, max(widths[at], header[at]))
+    for row, cells in zip(rows, texts, strict=True):
+        if "severity" in keys:
+            cells[list(keys).index("severity")] = Line(cells[list(keys).index("severity")], row.severity)
+    below = [_below(row, layout, keys) for row in rows] if not chosen and layout.width < WIDE else ()
+    columns = "".join(">" if COLUMNS[key].figure else "<" for key in keys)
+    table = Table(columns, texts, header=_headers(keys), below=below, indent=0)
+    return layout.text([f"Each name begins with {start}", table] if start else [table])
 
 
 def table_values(rows: Iterable[Row]) -> dict[str, object]:
@@ -53,28 +71,6 @@ def _headers(keys: Iterable[str]) -> list[str]:
 
 def _cells(row: Row, keys: Iterable[str]) -> list[str]:
     return [one_line(COLUMNS[key].text(row)) for key in keys]
-
-
-def _table_lines(rows: Sequence[Row], layout: Layout, chosen: Sequence[str]) -> Iterator[str]:
-    keys = chosen or (WIDE_COLUMNS if layout.width >= WIDE else _narrow_columns(rows, layout.width))
-    texts = [_headers(keys), *(_cells(row, keys) for row in rows)]
-    start = _common_start([cells[keys.index("name")] for cells in texts[1:]]) if "name" in keys else ""
-    if start:
-        yield f"Each name begins with {start}"
-        for cells in texts[1:]:
-            cells[keys.index("name")] = cells[keys.index("name")].removeprefix(start)
-    widths = _fitted(_widths(texts), layout.width)
-    for row, cells in zip([None, *rows], texts, strict=True):
-        line = [_padded(text, key, width) for text, key, width in zip(cells, keys, widths, strict=True)]
-        if row is None:
-            yield layout.styled_text("  ".join(line), "strong")
-            continue
-        if "severity" in keys:
-            place = list(keys).index("severity")
-            line[place] = layout.styled_text(line[place], row.severity)
-        yield "  ".join(line)
-        if not chosen and layout.width < WIDE:
-            yield from _below(row, layout, keys)
 
 
 def _common_start(names: Sequence[str]) -> str:
@@ -114,13 +110,8 @@ def _sum(widths: Mapping[str, int], keys: Sequence[str]) -> int:
     return sum(widths[key] for key in keys) + 2 * (len(keys) - 1)
 
 
-def _padded(text: str, key: str, width: int) -> str:
-    fitted = shortened(text, width) if key == "name" else cut(text, width)
-    return f"{fitted:>{width}}" if COLUMNS[key].figure else f"{fitted:{width}}"
-
-
-def _below(row: Row, layout: Layout, keys: Sequence[str]) -> Iterator[str]:
-    """Yields the second line of a row. The second line has verdict, action and device, except those that have a column
+def _below(row: Row, layout: Layout, keys: Sequence[str]) -> Line:
+    """Returns the second line of a row. The second line has verdict, action and device, except those that have a column
     in `keys`."""
     below = ("verdict", "action", "device")
     verdict, action, device = ("" if key in keys else text for key, text in zip(below, _cells(row, below), strict=True))
@@ -128,14 +119,4 @@ def _below(row: Row, layout: Layout, keys: Sequence[str]) -> Iterator[str]:
     device = f" · {cut(device, _MAX_DEVICE)}" if device else ""
     device = device if len(said) + len(device) <= room else ""  # the verdict and the action are more important
     text = cut(said, room)
-    if text or device:
-        yield layout.styled_text(f"{_INDENT}{text}{device}", "faint")
-
-
-def _fitted(widths: list[int], total: int) -> list[int]:
-    """Returns the widths of the columns. The widest columns are reduced until all columns, with two spaces in between,
-    need at most `total` characters."""
-    fitted = list(widths)
-    while sum(fitted) + 2 * (len(fitted) - 1) > total and max(fitted) > 1:
-        fitted[fitted.index(max(fitted))] -= 1
-    return fitted
+    return Line(f"{_INDENT}{text}{device}" if text or device else "", "faint")

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.base.untrusted_text import one_line, quoted
 from tb_bottleneck.report.digest import plan_leads
+from tb_bottleneck.report.figure_text import lines_text, place_text
 from tb_bottleneck.report.memory_alert import leading_alert
-from tb_bottleneck.report.rendering.figures import lines_text, place_text
-from tb_bottleneck.report.rendering.job_text import ranges_text
-from tb_bottleneck.report.rendering.text import gain_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.job import ranges_text
+from tb_bottleneck.text.report import gain_text
 
 MAX_BRIEF = 1500
 """Characters of a brief: about 375 tokens."""

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tb_bottleneck.report.rendering.layout import Layout
-from tb_bottleneck.report.rendering.text import render
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.report import render
+from tb_bottleneck.text.terminal import Layout
 
 
 def filled(hostile: str = "") -> pb.Report:

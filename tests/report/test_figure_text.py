@@ -5,7 +5,7 @@ NaN is refused before it becomes a string.
 
 import pytest
 
-from tb_bottleneck.report.rendering.figures import (
+from tb_bottleneck.report.figure_text import (
     bounds_text,
     count_text,
     factor_text,
@@ -13,7 +13,7 @@ from tb_bottleneck.report.rendering.figures import (
     small_share_text,
     value_text,
 )
-from tb_bottleneck.report.rendering.json_form import as_json
+from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

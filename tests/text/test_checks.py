@@ -2,8 +2,8 @@
 
 import pytest
 
-from tb_bottleneck.report.rendering.verdict import note_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.verdict import note_of
 
 
 def report_of(plan, **alone):

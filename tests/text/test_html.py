@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tb_bottleneck import diagnose
 from tb_bottleneck.__main__ import main
-from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.report.rendering import html
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text import html
 
-DEMO = Path(__file__).parents[3] / "demo" / "recorded"
+DEMO = Path(__file__).parents[2] / "demo" / "recorded"
 TRACE = next((DEMO / "checkpointing" / "slow").rglob("*.pt.trace.json.gz"))
 HOSTILE = '<script>alert(1)</script><img src=x onerror="x">\x1b[31m'
 VOID = {"meta", "br", "img"}

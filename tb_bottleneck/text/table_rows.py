@@ -7,9 +7,9 @@ from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.memory_alert import leading_alert
 from tb_bottleneck.report.rank_rows import first_action, gain_of
-from tb_bottleneck.report.rendering.run_names import recorded_at, short_names
 from tb_bottleneck.report.trainings import Training
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.run_names import recorded_at, short_names
 
 _SEVERITIES = ("critical", "warning", "info", "none")
 

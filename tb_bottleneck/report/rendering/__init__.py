@@ -1,1 +1,0 @@
-"""Renders reports as text and JSON."""
