@@ -6,6 +6,7 @@ that an all-to-all sends to each rank.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from tb_bottleneck.trace.table import Floats, Ints
 
 Fix = Callable[[Changed, JobContext], Changed]
 """A function that takes a changed job and the analysis of the job, and returns the job with one more change."""
+
+
+Fact: TypeAlias = float | str | Sequence[int]
+"""A number, an id or name, or numbers of ranks or layers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +38,7 @@ class Candidate:
     cause: str
     ranks: Ints
     fix: Fix | None
-    facts: Mapping[str, float | str] = field(default_factory=dict)
+    facts: Mapping[str, Fact] = field(default_factory=dict)
     low: Fix | None = None
     high: Fix | None = None
     host: int = -1

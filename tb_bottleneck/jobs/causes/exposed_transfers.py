@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_bottleneck.jobs.causes.candidates import Candidate
+from tb_bottleneck.jobs.causes.candidates import Candidate, Fact
 from tb_bottleneck.jobs.causes.slow_links import pairs_complete, partly_recorded_slow_rows, slow_rows
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.group_kinds import LAYER_KINDS, OVERLAPPED_KINDS
@@ -105,7 +105,7 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
     if not len(large):
         return
     chosen, costliest = mine[np.isin(key, large)], int(of_key.argmax())
-    facts: dict[str, float | str] = {
+    facts: dict[str, Fact] = {
         "exposed_share": float(of_key[large].sum()),
         "operation": Operation(costliest % len(Operation)).name.lower(),
         "group": str(names[costliest // len(Operation)]),
@@ -129,7 +129,7 @@ def _exposed(context: JobContext, cause: str, mine: Ints, share: Floats, kind: T
     yield Candidate(cause, everyone, None, facts, bound=_left_out(unchanged(context), context, chosen).length(context))
 
 
-def _small_messages(context: JobContext, rows: Bools, facts: Mapping[str, float | str]) -> Iterator[Candidate]:
+def _small_messages(context: JobContext, rows: Bools, facts: Mapping[str, Fact]) -> Iterator[Candidate]:
     """Yields the candidate for many small exchanges in a job on CPUs. `rows` is a mask of the exposed exchanges, and
     `facts` are their figures for the evidence.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.base.own_time import lower_median
-from tb_bottleneck.jobs.causes.candidates import Candidate
+from tb_bottleneck.jobs.causes.candidates import Candidate, Fact
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import BLOCKS
 from tb_bottleneck.jobs.passes import BACKWARD, FORWARD, is_interleaved, spans_of
@@ -60,7 +60,11 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
     slowest = int(np.nanargmax(usual))
     members = np.flatnonzero(context.grid.stage == slowest)
     ratio = float(np.nanmax(usual) / mean)
-    facts: dict[str, float | str] = {"stage": float(slowest), "stage_ratio": ratio, "move_share": 1 - 1 / ratio}
+    facts: dict[str, Fact] = {
+        "stage": float(slowest),
+        "stage_ratio": ratio,
+        "move_share": 1 - 1 / ratio,
+    }
     if unknown.any():
         passes = max(_microbatches_of(context), 1.0)
         saved = (1 - 1 / passes) * (np.nanmax(usual) - mean) * (context.steps if context.own.by_step else BLOCKS)
@@ -74,7 +78,7 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
         after = np.minimum(usual, mean)  # if no whole layer can move, only the other work of the stage becomes faster
         if times.max() < usual.max():
             after = times
-            facts |= {"layers": ", ".join(map(str, layers)), "even_layers": ", ".join(map(str, even))}
+            facts |= {"layers": layers, "even_layers": even}
 
     def moved(changed: Changed, of: JobContext) -> Changed:
         return even_stages(changed, of, usual / after)

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_bottleneck.base.units import ranks_text
-from tb_bottleneck.jobs.causes.candidates import Candidate
+from tb_bottleneck.jobs.causes.candidates import Candidate, Fact
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.group_kinds import LAYER_KINDS
 from tb_bottleneck.jobs.pairing.pairs import P2P
@@ -33,7 +32,7 @@ class SlowRows(NamedTuple):
     time: Floats
     usual: Floats
 
-    def facts(self) -> dict[str, float | str]:
+    def facts(self) -> dict[str, Fact]:
         """Returns the figures for the evidence: the medians of `time` and `usual`."""
         return {"wire_ns": float(np.median(self.time)), "usual_wire_ns": float(np.median(self.usual))}
 
@@ -55,7 +54,7 @@ def slow_links(context: JobContext) -> Iterator[Candidate]:
     if len(partly.rows):
         groups = [context.job.groups[group] for group in np.unique(rows.group[partly.rows]).tolist()]
         unrecorded = {rank for group in groups for rank in group.ranks} - set(context.job.ranks)
-        facts = {**partly.facts(), "unrecorded": ranks_text(sorted(unrecorded))}
+        facts = {**partly.facts(), "unrecorded": sorted(unrecorded)}
         yield Candidate("slow_group", np.unique(rows.rank[partly.rows]), partly.at_usual_speed, facts)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tb_bottleneck.base.own_time import EXCESS_IN_MOST_STEPS, in_most_steps, lower_median
-from tb_bottleneck.jobs.causes.candidates import Candidate, expert_skew, origins, work_ratio
+from tb_bottleneck.jobs.causes.candidates import Candidate, Fact, expert_skew, origins, work_ratio
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import MIN_SLOWER_KERNELS, kernel_ratio
 from tb_bottleneck.jobs.scenarios import Changed, even_ranks, like_peers
@@ -146,9 +146,7 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
     without waiting) of their peers."""
     members = np.array(ranks, np.int64)
     excess = np.nanmean(context.own.excess[members], axis=(0, 1))
-    facts: dict[str, float | str] = {
-        "excess_ns": float(np.nanmean((context.own.total - _usual_total(context))[members]))
-    }
+    facts: dict[str, Fact] = {"excess_ns": float(np.nanmean((context.own.total - _usual_total(context))[members]))}
     facts |= {f"excess_{kind.name.lower()}_ns": float(excess[kind]) for kind in Own if excess[kind] > 0}
     facts["origin_share"] = origin_share(context, members)
     if cause in ("data_imbalance", "expert_imbalance"):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tb_bottleneck.base.units import ranks_text, share_text
 from tb_bottleneck.jobs.context import MAX_REPLAY_ERROR, JobContext
 from tb_bottleneck.jobs.culprits import MIN_COST
 from tb_bottleneck.jobs.pairing.job_table import JobTable
@@ -14,8 +13,8 @@ from tb_bottleneck.jobs.pairing.unrecorded_barriers import is_barrier
 from tb_bottleneck.jobs.report.pipeline_table import pipeline_table
 from tb_bottleneck.jobs.report.rank_table import rank_table, step_table
 from tb_bottleneck.jobs.report.saved_job import JobTables, saved_path, write
+from tb_bottleneck.jobs.report.wording import MAX_PEERS, JobAnalysis, Reason
 from tb_bottleneck.jobs.summary.rank_summary import RankSummary
-from tb_bottleneck.knowledge.texts import job_texts
 from tb_bottleneck.report.jobs import jobs_in
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.table import Bools, Floats
@@ -29,9 +28,8 @@ DEGRADED, REFUSED = 0.01, 0.25
 MIN_STEADY = 0.95
 # Smallest share of the time for which waiting for unrecorded ranks is reported: the smallest cost of a cause.
 MIN_LATE_SHARE = MIN_COST
-# The unrecorded ranks that are named take part in at least this share of the waiting for unrecorded ranks. At most
-# MAX_PEERS ranks are named, also of the missing ranks that behave like recorded ones.
-MOST_LATE, MAX_PEERS = 0.9, 8
+# The unrecorded ranks that are named take part in at least this share of the waiting for unrecorded ranks.
+MOST_LATE = 0.9
 
 
 def is_cut_short(summary: RankSummary) -> bool:
@@ -58,51 +56,45 @@ def is_trusted(context: JobContext) -> bool:
     return enough and context.wrong_share < REFUSED and context.error <= MAX_REPLAY_ERROR
 
 
-def health_of(context: JobContext) -> pb.Health:
-    """Returns the health of the analysis: "ok", or "degraded" with the reasons, for example missing ranks, wrong pairs
-    or clocks that are not aligned."""
-    reasons = list(_reasons(context))
-    return pb.Health(status="degraded" if reasons else "ok", reasons=reasons)
-
-
-def _reasons(context: JobContext) -> Iterator[pb.HealthReason]:
+def reasons_of(context: JobContext) -> Iterator[Reason]:
+    """Yields why the analysis is degraded, for example missing ranks, wrong pairs or clocks that are not aligned;
+    nothing if it is not."""
     job = context.job
     missing = job.world_size - len(job.ranks)
     if missing:
-        yield _reason("missing", count=str(missing), world=str(job.world_size))
+        yield "missing", {"count": missing, "world": job.world_size}
     if not context.pairs.count:
         wanted = connecting_ranks(context)
-        yield _reason("not_connected", ranks=ranks_text(wanted)) if wanted else _reason("nothing_paired")
+        yield ("not_connected", {"ranks": wanted}) if wanted else ("nothing_paired", {})
         return
     if context.wrong_share >= DEGRADED:
-        yield _reason("wrong_pairs", share=share_text(context.wrong_share))
+        yield "wrong_pairs", {"share": context.wrong_share}
     if unpaired_share(context) >= DEGRADED:
-        yield _reason("unpaired", share=share_text(unpaired_share(context)))
+        yield "unpaired", {"share": unpaired_share(context)}
     yield from _unrecorded(context)
     if context.clocks.because:
-        yield _reason("clocks", why=job_texts().why[context.clocks.because])
+        yield "clocks", {"why": context.clocks.because}
     if context.error > MAX_REPLAY_ERROR:
-        yield _reason("replay", share=share_text(context.error))
+        yield "replay", {"share": min(context.error, 1.0)}
     if any(summary.facts.cut for summary in job.summaries):
-        yield _reason("cut")
+        yield "cut", {}
 
 
-def _unrecorded(context: JobContext) -> Iterator[pb.HealthReason]:
+def _unrecorded(context: JobContext) -> Iterator[Reason]:
     """Yields a reason for each kind of wait whose reason was not recorded: waits for missing ranks that behave like
     recorded ones, waits for missing ranks that are late, and barriers that were not recorded."""
     complete, ranks = context.complete, context.job.ranks
     if complete.missing:
         peers = complete.rank[len(ranks) :].tolist()
-        like = [f"{rank} like {ranks[at]}" for rank, at in zip(complete.missing, peers, strict=True)]
-        more = [f"{len(like) - MAX_PEERS} more"] if len(like) > MAX_PEERS else []
-        yield _reason("peers", like=", ".join([*like[:MAX_PEERS], *more]))
+        like = [(rank, ranks[at]) for rank, at in zip(complete.missing, peers, strict=True)]
+        yield "peers", {"like": like[:MAX_PEERS], "more": max(len(like) - MAX_PEERS, 0)}
     else:
         late, wanted = late_ranks(context)
         if late >= MIN_LATE_SHARE and wanted:
-            yield _reason("late", share=share_text(late), ranks=ranks_text(wanted))
+            yield "late", {"share": late, "ranks": wanted}
     barriers = waited_share(context, is_barrier(context.job))
     if barriers >= DEGRADED:
-        yield _reason("barriers", share=share_text(barriers))
+        yield "barriers", {"share": barriers}
 
 
 def waited_share(context: JobContext, rows: Bools) -> float:
@@ -158,11 +150,6 @@ def _missing(job: JobTable, waited: Floats) -> list[int]:
     return sorted({rank for group in np.flatnonzero(waited > 0) for rank in job.groups[group].ranks} - set(job.ranks))
 
 
-def _reason(code: str, **values: str) -> pb.HealthReason:
-    texts = job_texts()
-    return pb.HealthReason(code=f"job_{code}", detail=texts.health[code].substitute(values), fix=texts.health_fix[code])
-
-
 _log = logging.getLogger(__name__)
 
 
@@ -179,12 +166,12 @@ class JobWriter:
             [{reports[position].rank: paths[position] for position in members} for members in jobs_in(reports)]
         )
 
-    def write(self, job: pb.Job, reports: Mapping[int, pb.Report], context: JobContext | None) -> None:
-        """Saves the report of the next job. `reports` maps its rank numbers to their reports. `context` is None if the
-        analysis of the job is not trusted. Errors are added to `problems`."""
+    def write(self, job: pb.Job, reports: Mapping[int, pb.Report], analysis: JobAnalysis) -> None:
+        """Saves the report of the next job. `reports` maps its rank numbers to their reports. Errors are added to
+        `problems`."""
         traces = next(self._traces)
         try:
-            tables = tables_of(job, reports, context)
+            tables = tables_of(job, reports, analysis)
             paths = [traces[rank] for rank in tables.ranks.rank]
             write(tables, paths)
         except OSError as error:
@@ -194,11 +181,12 @@ class JobWriter:
             self.problems.append(f"the report of a job could not be saved: {type(error).__name__}")
 
 
-def tables_of(job: pb.Job, reports: Mapping[int, pb.Report], context: JobContext | None) -> JobTables:
+def tables_of(job: pb.Job, reports: Mapping[int, pb.Report], analysis: JobAnalysis) -> JobTables:
     """Returns the job with the tables of its ranks, steps and pipeline. `reports` maps rank numbers to reports.
 
-    If `context` is None, because the analysis is not trusted, there is only the table of ranks.
+    If the analysis is not trusted, there is only the table of ranks.
     """
+    context = analysis.context
     if context is None:
-        return JobTables(job, rank_table(reports, context), None)
-    return JobTables(job, rank_table(reports, context), step_table(context), pipeline_table(context))
+        return JobTables(job, rank_table(reports, context), None, None, analysis)
+    return JobTables(job, rank_table(reports, context), step_table(context), pipeline_table(context), analysis)

@@ -11,14 +11,19 @@ import numpy as np
 
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.jobs.causes.candidates import Fact
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.culprits import Culprit, Verdict, culprits_of
-from tb_bottleneck.jobs.report.health import health_of, is_cut_short, is_trusted
+from tb_bottleneck.jobs.report.health import is_cut_short, is_trusted, reasons_of
 from tb_bottleneck.jobs.report.rank_table import group_rows
 from tb_bottleneck.jobs.report.wording import (
+    JobAnalysis,
+    Reason,
     action_of,
     action_sentence,
+    evidence_row,
     headline_of,
+    health_message,
     name_recordings,
     recording_path,
 )
@@ -48,8 +53,8 @@ EXACT_REPLAY = 0.01
 _OWN_REGIMES = {Own.DEVICE: Regime.COMPUTE, Own.INPUT: Regime.INPUT, Own.INTERRUPTION: Regime.INTERRUPTION}
 _log = logging.getLogger(__name__)
 
-Keep = Callable[[pb.Job, Mapping[int, pb.Report], JobContext | None], None]
-"""A function that takes a job, the reports of its ranks, and its analysis, or None if the analysis is not trusted."""
+Keep = Callable[[pb.Job, Mapping[int, pb.Report], JobAnalysis], None]
+"""A function that takes a job, the reports of its ranks, and its analysis."""
 
 
 def judged_together(
@@ -91,34 +96,34 @@ def jobs_of(
         own = {reports[position].rank: reports[position] for position in members}
         usable = (summary for position in members if (summary := summaries[position]) is not None)
         known = [summary for summary in usable if not is_cut_short(summary)]
-        job, context = _job(own, known)
+        job, analysis = _job(own, known)
         name_recordings(job, {rank: recording_path(report.run, report.source) for rank, report in own.items()})
         _add_efficiency(job, list(own.values()))
         if keep is not None:
-            keep(job, own, context)
+            keep(job, own, analysis)
         jobs.append(job)
     return jobs
 
 
-def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> tuple[pb.Job, JobContext | None]:
-    """Returns the report of a job, and its analysis, or None if the ranks cannot be analysed together.
+def _job(reports: Mapping[int, pb.Report], summaries: Sequence[RankSummary]) -> tuple[pb.Job, JobAnalysis]:
+    """Returns the report of a job, and its analysis, which is empty if the ranks cannot be analysed together.
 
     `reports` maps rank numbers to reports, `summaries` are those of the ranks with complete recordings.
     """
     job = job_of(reports)
-    if len(summaries) < 2:
-        return job, None
+    reasons: list[Reason] = []
     try:
-        context = JobContext.of(summaries)
-        job.health.CopyFrom(health_of(context))
-        if is_trusted(context):
-            _fill(job, context, reports)
-            return job, context
+        if len(summaries) > 1:
+            context = JobContext.of(summaries)
+            reasons += reasons_of(context)
+            job.health.CopyFrom(health_message(reasons))
+            if is_trusted(context):
+                return job, JobAnalysis(context, reasons, _fill(job, context, reports))
     except MemoryError:
         raise
     except Exception:  # an error in the analysis of the job must not cost the reports of its ranks
         _log.exception("the analysis of a job failed")
-    return job, None
+    return job, JobAnalysis(None, reasons)
 
 
 def _add_efficiency(job: pb.Job, reports: Sequence[pb.Report]) -> None:
@@ -133,8 +138,9 @@ def _add_efficiency(job: pb.Job, reports: Sequence[pb.Report]) -> None:
         _log.exception("the efficiency of a job could not be determined")
 
 
-def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) -> None:
-    """Adds the results of the analysis `context` to `job`: culprits, gains, groups, hosts and the verdict."""
+def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) -> list[Mapping[str, Fact]]:
+    """Adds the results of the analysis `context` to `job`: culprits, gains, groups, hosts and the verdict. Returns the
+    facts that show each culprit."""
     verdict = culprits_of(context)
     job.step_ns = context.step_ns
     job.groups.extend(group_rows(context))
@@ -149,7 +155,7 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
     job.ClearField("speedup")
     stragglers = [culprit for culprit in verdict.culprits if culprit.candidate.cause in OF_RANKS]
     for culprit in stragglers:
-        behind = float(culprit.candidate.facts.get("excess_ns", 0.0)) / context.step_ns
+        behind = _number(culprit.candidate.facts.get("excess_ns")) / context.step_ns
         job.stragglers.extend(
             pb.Straggler(rank=rank, behind_share=behind or culprit.cost_share) for rank in _ranks(context, culprit)
         )
@@ -157,6 +163,13 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
         job.speedup.CopyFrom(job.speedup_all)
     said = _verdict(job, context, verdict, reports)
     job.verdict.CopyFrom(with_alert_of(said, [report.verdict for report in reports.values()]))
+    return [_facts(culprit) for culprit in verdict.culprits]
+
+
+def _facts(culprit: Culprit) -> Mapping[str, Fact]:
+    """Returns the facts about a culprit that its evidence shows."""
+    shown = {name: value for name, value in culprit.candidate.facts.items() if value or name == "stage"}
+    return {name: float(value) if isinstance(value, int | float) else value for name, value in shown.items()}
 
 
 def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mapping[int, pb.Report]) -> pb.Verdict:
@@ -195,13 +208,17 @@ def _regime(culprit: Culprit, regime: str) -> str:
     peers most. If this is not known, or the cause does not concern single ranks, returns `regime`, the regime of the
     cause."""
     facts = culprit.candidate.facts
-    excess = {kind: float(facts.get(f"excess_{kind.name.lower()}_ns", 0.0)) for kind in Own}
+    excess = {kind: _number(facts.get(f"excess_{kind.name.lower()}_ns")) for kind in Own}
     largest = max(excess, key=lambda kind: excess[kind])
     return (
         _OWN_REGIMES.get(largest, Regime.HOST)
         if excess[largest] > 0 and culprit.candidate.cause in OF_RANKS
         else regime
     )
+
+
+def _number(fact: Fact | None) -> float:
+    return float(fact) if isinstance(fact, int | float) else 0.0
 
 
 def _typical(reports: Mapping[int, pb.Report]) -> pb.Report:
@@ -228,7 +245,7 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
         title=text.title,
         ranks=_ranks(context, culprit),
         cost_share=culprit.cost_share,
-        evidence=[_evidence(name, value) for name, value in candidate.facts.items() if value or name == "stage"],
+        evidence=[evidence_row(name, value) for name, value in _facts(culprit).items()],
         speedup=_speedup(culprit.gain, bound),
         fix=pb.Fix(
             summary=text.summary, code=text.code.strip(), confirm=text.confirm, documentation=guide_of(candidate.cause)
@@ -239,15 +256,6 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
         row.speedup.unless = word("cores_become_free").substitute()
     row.fix.action = action_of(row)
     return row
-
-
-def _evidence(name: str, value: float | str) -> pb.Evidence:
-    line = job_texts().evidence[name]
-    if isinstance(value, str):
-        return pb.Evidence(label=line.label, text=value)
-    if line.unit == "factor":
-        return pb.Evidence(label=line.label, text=f"{value:.2f}x")
-    return pb.Evidence(label=line.label, value=value, unit=line.unit)
 
 
 def _speedup(gain: Gain, bound: bool = False) -> pb.Speedup:

@@ -2,7 +2,7 @@
 
 The file contains the name, the size and the modification time of the trace of each rank. If a trace has changed, the
 report is stale. A logdir is often shared, so the file is untrusted. The file contains ids and numbers, which are
-checked, and names of groups and files, which are shown as text. All other texts are not in the file; wording.py adds
+checked, and names of groups and files, which are shown as text. All other texts are not in the file; wording.py makes
 them after reading.
 """
 
@@ -24,7 +24,14 @@ from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.jobs.passes import PHASES
 from tb_bottleneck.jobs.report.pipeline_table import MAX_SPANS
-from tb_bottleneck.jobs.report.wording import name_recordings, recording_path, with_texts, without_texts
+from tb_bottleneck.jobs.report.wording import (
+    LARGEST,
+    JobAnalysis,
+    name_recordings,
+    recording_path,
+    with_texts,
+    without_texts,
+)
 from tb_bottleneck.report.cache.file_identity import code_version, identity_of
 from tb_bottleneck.report.cache.sidecar import MODE
 from tb_bottleneck.report.jobs import MAX_LISTED_RANKS
@@ -35,18 +42,16 @@ from tb_bottleneck.sources.file_system import display_name
 from tb_bottleneck.sources.logdir import JOB_ENDING
 from tb_bottleneck.sources.paths import filesystem_of, is_url
 
-FORMAT = 2
+FORMAT = 3
 """Version of the file format. Files of other versions are not read."""
 
 MAX_BYTES = 64 << 20
 """Largest size in bytes of a file that is read. The report of 10,000 ranks takes about 6 MB."""
 
-LARGEST = 2.0**62
-
 # The exceptions that invalid values of a file can raise while they are parsed and checked.
 _INVALID = (OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError, json_format.ParseError)
 
-_KEYS = {"format", "made_by", "saved_s", "traces", "job", "ranks", "steps"}
+_KEYS = {"format", "made_by", "saved_s", "traces", "job", "reasons", "evidence", "ranks", "steps"}
 _KINDS = ("data", "tensor", "pipeline", "expert", "context", "sharded", "unknown")
 _WORDS = {
     "severity": ("critical", "warning", "info", "none"),
@@ -73,7 +78,8 @@ class JobTables:
     job: pb.Job
     ranks: RankTable
     steps: StepTable | None
-    pipeline: PipelineTable | None = None
+    pipeline: PipelineTable | None
+    analysis: JobAnalysis
 
 
 def saved_path(traces: Sequence[str]) -> Path:
@@ -99,6 +105,8 @@ def write(tables: JobTables, traces: Sequence[str]) -> Path:
         "saved_s": int(time.time()),
         "traces": [_identity(trace) for trace in traces],
         "job": as_dict(without_texts(tables.job)),
+        "reasons": tables.analysis.reasons,
+        "evidence": tables.analysis.evidence,
         "ranks": as_dict(_without_files(tables.ranks)),
         "steps": as_dict(tables.steps) if tables.steps is not None else None,
         **({"pipeline": as_dict(tables.pipeline)} if tables.pipeline is not None else {}),
@@ -127,7 +135,7 @@ def read(path: str, run: str) -> JobAnswer:
         traces = [(_file_name(name), int(size), int(mtime)) for name, size, mtime in content["traces"]]
         answer = _answer(content)
         _check(answer, len(traces))
-        with_texts(answer.job)
+        with_texts(answer.job, content["reasons"], content["evidence"])
     except _INVALID as error:
         name = type(error).__name__
         raise Unreadable(f"the file beside the traces is not the saved report of a job ({name})") from error

@@ -5,14 +5,17 @@ A saved report is in a shared directory and is untrusted. Therefore, all advice 
 comes from tables of tb_bottleneck.
 """
 
-import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from string import Template
+from typing import Any, TypeAlias
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import ranks_text, share_text
+from tb_bottleneck.jobs.causes.candidates import Fact
 from tb_bottleneck.jobs.causes.pipelines import MAX_STAGES
+from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.knowledge.advice_texts import guide_of, regime_advice
 from tb_bottleneck.knowledge.texts import job_figure_texts as efficiency_texts
@@ -20,25 +23,85 @@ from tb_bottleneck.knowledge.texts import job_text, job_texts
 from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.builders.action import with_gain
 from tb_bottleneck.report.efficiency.of_job import add_job_texts
-from tb_bottleneck.report.jobs import straggler_sentence
+from tb_bottleneck.report.jobs import MAX_LISTED_RANKS, straggler_sentence
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 OPERATIONS = frozenset(operation.name.lower() for operation in Operation)
 MAX_NAME = 200  # characters of a name from a recording
+LARGEST = 2.0**62
+MAX_NUMBERS = max(MAX_STAGES, MAX_LISTED_RANKS)
 
-_FIGURES = {
-    "share": r"[0-9.]{1,8} %",
-    "count": "[0-9]{1,7}",
-    "world": "[0-9]{1,7}",
-    "ranks": "(?:[0-9]{1,7} )?ranks? [0-9, andto().-]{1,120}",
-    "like": "(?:[0-9]{1,7} like [0-9]{1,7}(?:, )?){1,8}(?:[0-9]{1,7} more)?",
-}
-_TEXTS = {
-    "factor": re.compile(r"[0-9]{1,6}\.[0-9]{2}x"),
-    "layers": re.compile(f"[0-9]{{1,7}}(?:, [0-9]{{1,7}}){{1,{MAX_STAGES - 1}}}"),
-    "ranks": re.compile(_FIGURES["ranks"]),
-    "text": re.compile("|".join(OPERATIONS)),
-}
+Reason: TypeAlias = tuple[str, Mapping[str, Any]]
+"""Why the analysis of a job is degraded: the id of its text, and the values in it."""
+
+MAX_PEERS = 8
+"""Largest number of unrecorded ranks that are named."""
+
+
+@dataclass(frozen=True)
+class JobAnalysis:
+    """The analysis of a job: its context, or None if it is not trusted; why it is degraded; and the facts that show
+    each culprit, in the order of the culprits."""
+
+    context: JobContext | None
+    reasons: Sequence[Reason] = ()
+    evidence: Sequence[Mapping[str, Fact]] = ()
+
+
+def health_message(reasons: Sequence[Reason]) -> pb.Health:
+    """Returns the health of an analysis: "ok", or "degraded" with the reasons. Raises KeyError, TypeError or ValueError
+    for values that tb_bottleneck does not write."""
+    texts, rows = job_texts(), []
+    for code, values in reasons:
+        said = {name: _said(name, value) for name, value in values.items() if name != "more"}
+        if values.get("more"):
+            said["like"] += f", {_whole(values['more'])} more"
+        detail = texts.health[code].substitute(said)
+        rows.append(pb.HealthReason(code=f"job_{code}", detail=detail, fix=texts.health_fix[code]))
+    return pb.Health(status="degraded" if rows else "ok", reasons=rows)
+
+
+def _said(name: str, value: Any) -> str:
+    """Returns the value `name` of a reason as text."""
+    if name == "share":
+        _expect(isinstance(value, float) and 0 <= value <= 1)
+        return share_text(value)
+    if name == "why":
+        return job_texts().why[value]
+    if name == "ranks":
+        return ranks_text(_numbers(value))
+    if name == "like":
+        pairs = [tuple(map(_whole, pair)) for pair in value]
+        return ", ".join(f"{rank} like {peer}" for rank, peer in pairs)
+    return str(_whole(value))
+
+
+def evidence_row(name: str, value: Fact) -> pb.Evidence:
+    """Returns the fact `name` of a culprit as evidence. Raises KeyError, TypeError or ValueError for values that
+    tb_bottleneck does not write."""
+    line = job_texts().evidence[name]
+    if line.unit == "text":
+        _expect(isinstance(value, str) and (name == "group" or value in OPERATIONS))
+        return pb.Evidence(label=line.label, text=printable(str(value)))
+    if line.unit in ("layers", "ranks"):
+        numbers = _numbers(value)
+        text = ranks_text(numbers) if line.unit == "ranks" else ", ".join(map(str, numbers))
+        return pb.Evidence(label=line.label, text=text)
+    _expect(isinstance(value, int | float) and abs(value) <= LARGEST)
+    if line.unit == "factor":
+        return pb.Evidence(label=line.label, text=f"{value:.2f}x")
+    return pb.Evidence(label=line.label, value=value, unit=line.unit)  # type: ignore[arg-type]
+
+
+def _numbers(value: Any) -> list[int]:
+    """Returns a list of 1 to MAX_NUMBERS whole numbers."""
+    _expect(not isinstance(value, str) and 0 < len(value) <= MAX_NUMBERS)
+    return [_whole(each) for each in value]
+
+
+def _whole(value: Any) -> int:
+    _expect(isinstance(value, int) and 0 <= value <= LARGEST)
+    return int(value)
 
 
 def action_of(culprit: pb.Culprit) -> str:
@@ -63,9 +126,7 @@ def headline_of(job: pb.Job) -> str:
 
 
 def without_texts(job: pb.Job) -> pb.Job:
-    """Returns a copy of `job` without the texts that with_texts adds again. Names of process groups and sentences with
-    figures about the health of the analysis are kept."""
-    names = {line.label: name for name, line in job_texts().evidence.items()}
+    """Returns a copy of `job` without the parts that with_texts adds again. Names of process groups are kept."""
     plain = pb.Job()
     plain.CopyFrom(job)
     plain.run = ""
@@ -78,18 +139,20 @@ def without_texts(job: pb.Job) -> pb.Job:
     for culprit in plain.culprits:
         culprit.title = ""
         culprit.ClearField("fix")
-        for fact in culprit.evidence:
-            fact.label = names[fact.label]
-    for reason in plain.health.reasons:
-        reason.fix = ""
+        culprit.ClearField("evidence")
+    had_health = plain.HasField("health")
+    plain.ClearField("health")
+    if had_health:
+        plain.health.SetInParent()
     keys = {text: key for key, text in efficiency_texts().items()}
     for note in plain.efficiency.notes if plain.HasField("efficiency") else ():
         note.CopyFrom(pb.EfficiencyNote(field=note.field, basis=keys.get(note.basis), because=keys.get(note.because)))
     return plain
 
 
-def with_texts(plain: pb.Job) -> None:
-    """Adds titles, advice, code and headlines to `plain`, a job from without_texts, in place.
+def with_texts(plain: pb.Job, reasons: Sequence[Reason], evidence: Sequence[Mapping[str, Fact]]) -> None:
+    """Adds titles, advice, code, headlines, evidence and health to `plain`, a job from without_texts, in place.
+    `reasons` and `evidence` are those of its JobAnalysis.
 
     Raises:
         ValueError, KeyError: the job contains values that tb_bottleneck does not write.
@@ -99,7 +162,7 @@ def with_texts(plain: pb.Job) -> None:
         row.title, row.meaning = Regime(row.regime).label, regime_advice(row.regime).meaning
     for gain in _gains(plain):
         _explain(gain)
-    for culprit in plain.culprits:
+    for culprit, facts in zip(plain.culprits, evidence, strict=True):
         cause = texts.causes[culprit.cause]
         culprit.title = cause.title
         culprit.fix.CopyFrom(
@@ -111,12 +174,11 @@ def with_texts(plain: pb.Job) -> None:
                 documentation=guide_of(culprit.cause),
             )
         )
-        for fact in culprit.evidence:
-            _label(fact)
-    for reason in plain.health.reasons:
-        code = reason.code.removeprefix("job_")
-        reason.fix = texts.health_fix[code]
-        _expect(re.fullmatch(_pattern(texts.health[code]), reason.detail) is not None)
+        _expect(not culprit.evidence)
+        culprit.evidence.extend(evidence_row(name, value) for name, value in facts.items())
+    _expect(not plain.health.status and not plain.health.reasons)
+    if plain.HasField("health"):
+        plain.health.CopyFrom(health_message(reasons))
     if plain.HasField("efficiency"):
         _explain_efficiency(plain.efficiency)
     for group in plain.groups:
@@ -179,26 +241,6 @@ def _explain(gain: pb.Speedup) -> None:
     else:
         _expect(gain.basis in ("replay", "ranks"))
         gain.assumes = (words["assumes"] if gain.basis == "replay" else word("ranks_assumed")).substitute()
-
-
-def _label(fact: pb.Evidence) -> None:
-    """Replaces `fact.label`, the name of a number, by the label that users see. Raises KeyError or ValueError if `fact`
-    has values that tb_bottleneck does not write."""
-    name, line = fact.label, job_texts().evidence[fact.label]
-    if fact.HasField("value"):
-        _expect(fact.unit == line.unit and line.unit not in _TEXTS and not fact.text)
-    elif name == "group":
-        fact.text = printable(fact.text)
-    else:
-        _expect(line.unit in _TEXTS and _TEXTS[line.unit].fullmatch(fact.text) is not None)
-    fact.label = line.label
-    _expect(not fact.compared_with)
-
-
-def _pattern(template: Template) -> str:
-    """Returns a regular expression that matches all sentences that `template` can produce."""
-    why = "|".join(map(re.escape, job_texts().why.values()))
-    return re.sub(r"\\\$(\w+)", lambda match: _FIGURES.get(match[1], f"(?:{why})"), re.escape(template.template))
 
 
 def _expect(condition: bool) -> None:

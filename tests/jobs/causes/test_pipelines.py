@@ -122,8 +122,8 @@ def test_whole_layers_are_moved(ranks):
     """Eight layers per stage, and a loss on the last one that takes as long as three layers."""
     planted = {"stage": {3: 11 / 8}, "microbatches": 12}
     (culprit,) = culprits(ranks=ranks, attentions=lambda rank: 8 * 12, **planted)
-    assert culprit.candidate.facts["layers"] == "8, 8, 8, 8"
-    assert culprit.candidate.facts["even_layers"] == "9, 9, 8, 6"
+    assert culprit.candidate.facts["layers"] == [8, 8, 8, 8]
+    assert culprit.candidate.facts["even_layers"] == [9, 9, 8, 6]
     true = true_gain({3: 11 / 8}, {0: 9 / 8, 1: 9 / 8, 2: 1.0, 3: 9 / 8}, ranks=ranks, noise=0.01)
     assert culprit.gain.expected == pytest.approx(true, rel=0.01)
 

@@ -12,9 +12,10 @@ from simulate.jobs.topologies import Faults
 
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.units import ranks_text
-from tb_bottleneck.jobs.report.health import health_of, is_trusted
+from tb_bottleneck.jobs.report.health import is_trusted, reasons_of
 from tb_bottleneck.jobs.report.job_report import jobs_of
 from tb_bottleneck.jobs.report.rank_table import bus_factor, group_rows
+from tb_bottleneck.jobs.report.wording import health_message
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.measures.efficiency.figure import known
 from tb_bottleneck.report.efficiency.figures import add_figures
@@ -146,7 +147,7 @@ def test_nothing_is_claimed_if_many_pairs_are_wrong():
     summaries[3] = replace(summaries[3], communications=replace(summaries[3].communications, bytes=sizes))
     context = context_of(summaries)
     assert not is_trusted(context)
-    assert "job_wrong_pairs" in [reason.code for reason in health_of(context).reasons]
+    assert "job_wrong_pairs" in [reason.code for reason in health_message(list(reasons_of(context))).reasons]
 
 
 def test_the_figures_of_all_ranks():

@@ -14,9 +14,8 @@ from tb_bottleneck.base.units import ranks_text
 from tb_bottleneck.jobs.report.health import JobWriter, tables_of
 from tb_bottleneck.jobs.report.job_report import jobs_of
 from tb_bottleneck.jobs.report.saved_job import Stale, read, saved_path, write
-from tb_bottleneck.jobs.report.wording import _label, headline_of
+from tb_bottleneck.jobs.report.wording import evidence_row, headline_of
 from tb_bottleneck.knowledge.texts import job_texts
-from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tests.jobs.report.test_job_report import report_of
 
 
@@ -40,10 +39,9 @@ def traces(tmp_path):
 @pytest.mark.parametrize(
     "ranks", [[3], [1, 2, 3], [1, 3], [0, 2, 4, 6], list(range(0, 90, 2)), [1000000, 2000000, 3000001]]
 )
-def test_ranks_in_words_are_read(ranks):
-    fact = pb.Evidence(label="unrecorded", text=ranks_text(ranks))
-    _label(fact)
-    assert fact.label == job_texts().evidence["unrecorded"].label
+def test_ranks_become_words(ranks):
+    fact = evidence_row("unrecorded", ranks)
+    assert (fact.label, fact.text) == (job_texts().evidence["unrecorded"].label, ranks_text(ranks))
 
 
 def change(path, edit):
@@ -126,7 +124,7 @@ def test_spans_of_a_pipeline_are_kept(traces):
 
 
 ATTACKS = {
-    "format": lambda c: c.update(format=3),
+    "format": lambda c: c.update(format=2),
     "key": lambda c: c.update(more=1),
     "list": lambda c: c.update(job=[]),
     "path": lambda c: c["traces"][3].__setitem__(0, "../rank3.pt.trace.json"),
@@ -134,16 +132,23 @@ ATTACKS = {
     "traces": lambda c: c["traces"].pop(),
     "infinite": lambda c: c["traces"][3].__setitem__(1, float("inf")),
     "cause": lambda c: c["job"]["culprits"][0].update(cause="made_up"),
-    "fix": lambda c: c["job"]["culprits"][0].update(evidence=[{"label": "made_up", "value": 1.0}]),
-    "text": lambda c: c["job"]["culprits"][0].update(evidence=[{"label": "work_ratio", "text": "rm -rf /"}]),
-    "unit": lambda c: c["job"]["culprits"][0].update(evidence=[{"label": "excess_ns", "value": 1.0, "unit": "<b>"}]),
-    "operation": lambda c: c["job"]["culprits"][0].update(evidence=[{"label": "operation", "text": "<b>"}]),
-    "compared": lambda c: c["job"]["culprits"][0]["evidence"][0].update(compared_with="<b>"),
+    "fix": lambda c: c.update(evidence=[{"made_up": 1.0}]),
+    "text": lambda c: c.update(evidence=[{"work_ratio": "rm -rf /"}]),
+    "operation": lambda c: c.update(evidence=[{"operation": "<b>"}]),
+    "layers": lambda c: c.update(evidence=[{"layers": ["<b>"]}]),
+    "no ranks": lambda c: c.update(evidence=[{"unrecorded": []}]),
+    "evidence": lambda c: c["job"]["culprits"][0].update(evidence=[{"label": "work_ratio", "text": "<b>"}]),
+    "more evidence": lambda c: c["evidence"].append({}),
     "basis": lambda c: c["job"]["speedup_all"].update(basis="faith"),
     "regime": lambda c: c["job"]["verdict"].update(regime="made_up"),
     "severity": lambda c: c["ranks"]["severity"].__setitem__(0, "dire"),
     "kind": lambda c: c["job"]["groups"][0].update(kind="<b>"),
     "health": lambda c: c["job"]["health"].update(reasons=[{"code": "job_cut", "detail": "Run rm -rf /."}]),
+    "reason": lambda c: c.update(reasons=[["made_up", {}]]),
+    "value of a reason": lambda c: c.update(reasons=[["unpaired", {"share": "<b>"}]]),
+    "why": lambda c: c.update(reasons=[["clocks", {"why": "<b>"}]]),
+    "like": lambda c: c.update(reasons=[["peers", {"like": [["<b>", 1]], "more": 0}]]),
+    "missing value": lambda c: c.update(reasons=[["unpaired", {}]]),
     "rank": lambda c: c["ranks"]["rank"].__setitem__(7, 9_000),
     "twice": lambda c: c["ranks"]["rank"].__setitem__(7, 6),
     "share": lambda c: c["ranks"]["account"][0]["share"].__setitem__(0, 1.5),
