@@ -238,7 +238,8 @@ setup(
             "schema/json/*.json",
             "native/*.pyi",
             "docs/skill/*.md",
-            "knowledge/**/*.toml",
+            "knowledge/*.toml",
+            "bottlenecks/*/*.toml",
             "plugin/http_api.md",
             "plugin/static/*",
         ]

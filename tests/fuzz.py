@@ -24,6 +24,7 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "tests")]
 from fuzz_entries import ENTRIES, behaviour_of, impossible  # noqa: E402
 
 from tb_bottleneck.base.errors import BottleneckError  # noqa: E402
+from tb_bottleneck.bottlenecks.texts import word  # noqa: E402
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 from tb_bottleneck.drilldown.inspected_trace import InspectedTrace  # noqa: E402
 from tb_bottleneck.drilldown.timeline import time_range_of, timeline_of  # noqa: E402
@@ -31,7 +32,6 @@ from tb_bottleneck.drilldown.trace_slice import slice_of  # noqa: E402
 from tb_bottleneck.drilldown.tree.message import tree_message  # noqa: E402
 from tb_bottleneck.drilldown.tree.paths import BY  # noqa: E402
 from tb_bottleneck.drilldown.tree.selection import Selection  # noqa: E402
-from tb_bottleneck.replay.scenario_texts import word  # noqa: E402
 from tb_bottleneck.report.json_form import as_json  # noqa: E402
 from tb_bottleneck.trace.trace import Trace, load  # noqa: E402
 

@@ -160,7 +160,7 @@ def test_the_wheel_contains_the_package_and_nothing_else(checkout: Path) -> None
         entries = next(wheel.read(name).decode() for name in wheel.namelist() if name.endswith("entry_points.txt"))
         licences = [name for name in wheel.namelist() if name.endswith("/LICENSE")]
     code = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.py")}
-    facts = {path.relative_to(ROOT).as_posix() for path in (PACKAGE / "knowledge").rglob("*.toml")}
+    facts = {path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.toml")}
     data = {
         f"tb_bottleneck/{name}"
         for name in (

@@ -10,7 +10,7 @@ import pytest
 
 from tb_bottleneck.__main__ import argument_parser, main
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.knowledge.advice_texts import cause_titles
+from tb_bottleneck.bottlenecks.texts import cause_titles
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = [

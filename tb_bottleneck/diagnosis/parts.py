@@ -13,12 +13,12 @@ import numpy as np
 from tb_bottleneck.attribution.profiler_time.logged_steps import logged_unprofiled
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure
-from tb_bottleneck.measures.graph_replays import graph_replays
-from tb_bottleneck.measures.trace.compiled_steps import compiled_steps
-from tb_bottleneck.measures.trace.host_dispatch import frequent_operators
-from tb_bottleneck.measures.trace.input_stages import loader_work, processes_needed
-from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
-from tb_bottleneck.measures.trace.loader_workers import workers_used
+from tb_bottleneck.bottlenecks.host.facts import frequent_operators
+from tb_bottleneck.bottlenecks.input.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
+from tb_bottleneck.bottlenecks.input.loader_workers import workers_used
+from tb_bottleneck.bottlenecks.input.trace_stages import loader_work, processes_needed
+from tb_bottleneck.bottlenecks.launch.compiled_steps import compiled_steps
+from tb_bottleneck.bottlenecks.launch.graph_replays import graph_replays
 from tb_bottleneck.measures.user_code.step_parts import step_parts
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.report.builders.compilation import recorded_compilation, replayed_graphs

@@ -10,22 +10,22 @@ from pathlib import PurePath
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.bottlenecks.gpu_unused import telemetry_rule as gpu_unused
+from tb_bottleneck.bottlenecks.input.pipeline import worker_processes_needed
+from tb_bottleneck.bottlenecks.input.stages import sampled_work
+from tb_bottleneck.bottlenecks.interruption.run_time import recompiled_places, run_time
+from tb_bottleneck.bottlenecks.judge import Conclusion
+from tb_bottleneck.bottlenecks.launch.compile_log import compile_log
+from tb_bottleneck.bottlenecks.places import CAUSES, worker_places
+from tb_bottleneck.bottlenecks.recoverable import unknown_time
+from tb_bottleneck.bottlenecks.telemetry_judge import conclusion_of, judge_all
 from tb_bottleneck.diagnosis.parts import Parts, headroom_of
-from tb_bottleneck.measures.compile_log import compile_log
 from tb_bottleneck.measures.efficiency.utilisation import Utilisation
-from tb_bottleneck.measures.input_stages import sampled_work
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
-from tb_bottleneck.measures.telemetry.input_pipeline import worker_processes_needed
-from tb_bottleneck.measures.telemetry.recoverable import unknown_time
-from tb_bottleneck.measures.telemetry.run_time import recompiled_places, run_time
-from tb_bottleneck.measures.user_code.cause_times import CAUSES, worker_places
 from tb_bottleneck.memory.telemetry_memory import TelemetryMemory
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.regimes.judge import Conclusion
-from tb_bottleneck.regimes.telemetry import gpu_unused
-from tb_bottleneck.regimes.telemetry.judge import conclusion_of, judge_all
 from tb_bottleneck.report.builders.compilation import logged_compilation
 from tb_bottleneck.report.builders.details import input_pipeline
 from tb_bottleneck.report.builders.evidence_source_texts import Places

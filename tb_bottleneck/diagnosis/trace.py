@@ -11,16 +11,16 @@ from tb_bottleneck.attribution.profiler_time.removal import without_profiler_tim
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
+from tb_bottleneck.bottlenecks.gpu_unused import rule as gpu_unused
+from tb_bottleneck.bottlenecks.judge import Conclusion, conclusion_of, judge_all
+from tb_bottleneck.bottlenecks.places import cause_places
+from tb_bottleneck.bottlenecks.plan import Prediction, predict
 from tb_bottleneck.diagnosis.parts import Parts, details_of, headroom_of, trace_unprofiled
 from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.user_code.cause_times import cause_places
 from tb_bottleneck.measures.user_code.places import Place
 from tb_bottleneck.quality.degradations import degradations_of, host_not_recorded_defect, stacks_defects, warmup_defect
 from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect, work_ran_on_cpu
-from tb_bottleneck.regimes import gpu_unused
-from tb_bottleneck.regimes.judge import Conclusion, conclusion_of, judge_all
-from tb_bottleneck.replay.plan import Prediction, predict
 from tb_bottleneck.report.builders.findings import Diagnosis, causes_by_cost
 from tb_bottleneck.report.builders.gains import trace_confidence
 from tb_bottleneck.report.builders.predictions import NotPredicted

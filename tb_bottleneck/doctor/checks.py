@@ -9,8 +9,8 @@ from statistics import fmean, median
 
 from tb_bottleneck.base.units import bytes_text, duration_text, rate_text, share_text
 from tb_bottleneck.doctor.results import FAILS, LIMITED, UNKNOWN, WORKS, Row
-from tb_bottleneck.knowledge.advice_texts import health_advice
 from tb_bottleneck.knowledge.gpus import GIGA, lane_rates
+from tb_bottleneck.knowledge.health_texts import health_advice
 from tb_bottleneck.quality.degradations import OVERHEAD_SHARE
 from tb_bottleneck.schema.signals import SERIES
 

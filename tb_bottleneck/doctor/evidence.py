@@ -12,12 +12,12 @@ import numpy as np
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.bottlenecks.compute.builds import first_torch_for_device
 from tb_bottleneck.diagnosis.memory import diagnose_snapshot
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, read_all
 from tb_bottleneck.diagnosis.trace import diagnose_loaded
 from tb_bottleneck.doctor.checks import Readings, RecordedTrace
 from tb_bottleneck.doctor.training import LOGDIR, RESULT
-from tb_bottleneck.measures.telemetry.builds import first_torch_for_device
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.telemetry.telemetry import Telemetry
 from tb_bottleneck.trace.device_ops import Work

@@ -35,10 +35,10 @@ class NamePattern:
 
 
 @cache
-def load(name: str) -> Mapping[str, Any]:
-    """Returns the content of the TOML file `name` in the folder of this module. Raises Unsourced if an entry has no
-    source."""
-    data = tomllib.loads((_FOLDER / name).read_text(encoding="utf-8"))
+def load(name: str, folder: Path = _FOLDER) -> Mapping[str, Any]:
+    """Returns the content of the TOML file `name` in `folder`, by default that of this module. Raises Unsourced if an
+    entry has no source."""
+    data = tomllib.loads((folder / name).read_text(encoding="utf-8"))
     refuse_unsourced(name, data)
     return data
 
@@ -62,8 +62,8 @@ def typed(file: str, kind: type[T], data: Any = None) -> T:
 
 
 def all_texts() -> list[Mapping[str, Any]]:
-    """Returns the contents of all TOML files in the folder of this module."""
-    return [load(path.relative_to(_FOLDER).as_posix()) for path in sorted(_FOLDER.rglob("*.toml"))]
+    """Returns the contents of all TOML files of the package."""
+    return [load(path.name, path.parent) for path in sorted(_FOLDER.parent.rglob("*.toml"))]
 
 
 def refuse_unsourced(name: str, data: Mapping[str, Any]) -> None:

@@ -25,7 +25,7 @@ from tb_bottleneck.trace.kinds import Kind
 # (diagnostics/step_time/policy.py).
 UNRECORDED_IDLE_SHARE = 0.10
 # Up to this share, the work of the device outweighs the unknown time, and the fixes of this work do not depend on the
-# unknown time. From this share on, the unknown time alone would be critical (regimes/judge.py).
+# unknown time. From this share on, the unknown time alone would be critical (bottlenecks/judge.py).
 FATAL_IDLE_SHARE = 0.20
 
 

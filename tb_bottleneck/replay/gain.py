@@ -21,7 +21,7 @@ from tb_bottleneck.base.measure import Record
 from tb_bottleneck.measures.fast_steps import fast_step
 from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
-from tb_bottleneck.replay.scenarios.scenario import Scenario
+from tb_bottleneck.replay.scenario import Scenario
 
 
 def shortest_window(before: ModifiedGraph, after: ModifiedGraph) -> float:

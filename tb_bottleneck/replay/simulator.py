@@ -96,8 +96,8 @@ def _edges(graph: Graph, layout: Layout, items: Items, reached: dict[int, int], 
 # Unmodified replays of 29 public traces have errors of at most 0.4 %.
 MAX_REPLAY_ERROR = 0.05
 # Frozen time (the device's idle time that nothing recorded explains) does not change with any fix. If its share is
-# larger than the smallest gain that gets a verdict (10 % of the window, regimes/judge.py), it could hide the effect of
-# a fix.
+# larger than the smallest gain that gets a verdict (10 % of the window, bottlenecks/judge.py), it could hide the effect
+# of a fix.
 MAX_FROZEN_SHARE = 0.10
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.knowledge.advice_texts import telemetry_advice
+from tb_bottleneck.bottlenecks.texts import telemetry_advice
 from tb_bottleneck.report.builders.evidence_source_texts import sentence_about
 from tb_bottleneck.report.efficiency.figures import with_rates
 from tb_bottleneck.report.efficiency.joined import joined_efficiency
@@ -20,7 +20,7 @@ from tb_bottleneck.report.trace_or_telemetry import Trust, trust_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 CAUSE = "growing_steps"
-"""The name of the cause in regimes/telemetry/drift.py, repeated here to avoid the imports of that module."""
+"""The name of the cause in bottlenecks/drift/telemetry_rule.py, repeated here to avoid the imports of that module."""
 GROWS = 1.3
 MAX_NAMED = 3
 

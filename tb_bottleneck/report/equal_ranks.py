@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from statistics import median, median_low
 
-from tb_bottleneck.replay.scenario_texts import word
+from tb_bottleneck.bottlenecks.texts import word
 from tb_bottleneck.report.builders.action import led_by_action
 from tb_bottleneck.report.cross_check import MIN_DIFFERENCE
 from tb_bottleneck.report.jobs import jobs_in

@@ -21,7 +21,7 @@ from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.base.own_time import slow_ranks
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import NS_PER_S, share_text
-from tb_bottleneck.replay.scenario_texts import word
+from tb_bottleneck.bottlenecks.texts import word
 from tb_bottleneck.report.memory_alert import with_alert_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

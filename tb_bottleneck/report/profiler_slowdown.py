@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from string import Template
 
 from tb_bottleneck.base.units import duration_text
-from tb_bottleneck.knowledge.advice_texts import telemetry_advice
+from tb_bottleneck.bottlenecks.texts import telemetry_advice
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # Smallest relative cost of the profiler that is mentioned. A smaller cost hardly changes the shares (calibration method

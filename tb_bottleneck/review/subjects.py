@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from tb_bottleneck.base.errors import NotFound
-from tb_bottleneck.knowledge.advice_texts import cause_titles
+from tb_bottleneck.bottlenecks.texts import cause_titles
 from tb_bottleneck.review.notes import names_of
 from tb_bottleneck.sources.logdir import RecordingFile, Root, parse_logdir_spec
 from tb_bottleneck.sources.paths import is_url

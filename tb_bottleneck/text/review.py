@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.knowledge.advice_texts import cause_titles
+from tb_bottleneck.bottlenecks.texts import cause_titles
 from tb_bottleneck.report.figure_text import bounds_text, factor_text
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.review.ledger import ENOUGH

@@ -141,7 +141,8 @@ def input_pipeline_lines(pipeline: pb.InputPipeline) -> Iterator[Part]:
         )
         for stage in stages
     ]
-    yield Table("<>><", rows)
+    if rows:
+        yield Table("<>><", rows)
     if pipeline.HasField("storage"):
         yield from wrapped(_storage(pipeline.storage))
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.replay.plan import WORTH_DOING
-from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.bottlenecks.plan import WORTH_DOING
+from tb_bottleneck.bottlenecks.registry import scenarios
 from tb_bottleneck.report.figure_text import factor_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text.document import Line, wrapped
@@ -151,5 +151,5 @@ def _place(report: pb.Report, finding: pb.Finding) -> int | None:
 
 
 def _fix(cause: str) -> str:
-    scenario = SCENARIO_OF.get(cause)
+    scenario = scenarios().get(cause)
     return cause if scenario is None else scenario.name

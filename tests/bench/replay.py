@@ -18,13 +18,13 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 from tb_bottleneck.attribution.trace_recording import Recording  # noqa: E402
 from tb_bottleneck.base.errors import BottleneckError  # noqa: E402
+from tb_bottleneck.bottlenecks.judge import judge_all  # noqa: E402
+from tb_bottleneck.bottlenecks.plan import predict  # noqa: E402
+from tb_bottleneck.bottlenecks.registry import scenarios  # noqa: E402
 from tb_bottleneck.measures.measure_set import Measures  # noqa: E402
-from tb_bottleneck.regimes.judge import judge_all  # noqa: E402
 from tb_bottleneck.replay.graph.blocks import layout_of  # noqa: E402
 from tb_bottleneck.replay.graph.graph import graph_of  # noqa: E402
 from tb_bottleneck.replay.modified_graph import RecordedGraph  # noqa: E402
-from tb_bottleneck.replay.plan import predict  # noqa: E402
-from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF  # noqa: E402
 from tb_bottleneck.replay.simulator import replay  # noqa: E402
 from tb_bottleneck.trace.steps import find_steps  # noqa: E402
 from tb_bottleneck.trace.trace import load  # noqa: E402
@@ -76,7 +76,7 @@ def measure(path: Path) -> Row | None:
         load=loaded,
         graph=best(lambda: layout_of(graph_of(recording))),
         causes=best(lambda: predict(recording, found)),
-        scenarios=best(lambda: predict(recording, SCENARIO_OF)),
+        scenarios=best(lambda: predict(recording, scenarios())),
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from demo import table
 from demo.pairs import PAIRS
-from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.bottlenecks.registry import scenarios
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
@@ -71,4 +71,4 @@ def test_it_is_put_into_the_readme_in_place_of_the_older_one(tmp_path: Path, mon
 
 def test_the_causes_that_pairs_fix_can_be_replayed() -> None:
     causes = {cause for pair in PAIRS.values() for cause in pair.fixed_causes.split(" or ") if cause}
-    assert causes <= set(SCENARIO_OF)
+    assert causes <= set(scenarios())

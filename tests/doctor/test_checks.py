@@ -9,7 +9,7 @@ from monitor.samplers.replay import Replay
 from tb_bottleneck.doctor import checks
 from tb_bottleneck.doctor.checks import Agreement, Readings, RecordedTrace
 from tb_bottleneck.doctor.results import FAILS, LIMITED, UNKNOWN, WORKS
-from tb_bottleneck.knowledge.advice_texts import health_advice
+from tb_bottleneck.knowledge.health_texts import health_advice
 
 AGREEMENTS = [one for one in vars(checks).values() if isinstance(one, Agreement)]
 TYPICAL = 2e7

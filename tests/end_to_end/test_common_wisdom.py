@@ -6,8 +6,9 @@ from simulate.kineto import DIALECTS, Recording
 from simulate.problems import BF16, FP32, HARD_NEGATIVES, PROBLEMS
 from simulate.workload import healthy, launch_bound
 
+from tb_bottleneck.bottlenecks.registry import FOLDER
+from tb_bottleneck.bottlenecks.transfer.facts import pageable_copies
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.measures.trace.copies import pageable_copies
 
 
 def causes(workload, recording=None):
@@ -50,7 +51,7 @@ def test_gradient_accumulation_does_not_reduce_bandwidth():
     bound = healthy(1).but(contractions=0.0, loader="", layers=8)
     shares = [examine(bound.but(accumulation=times)).account["memory"] for times in (1, 4)]
     assert shares[1] == pytest.approx(shares[0], abs=0.03)
-    advice = str(load("advice/memory.toml")).lower()
+    advice = str(load("memory/texts.toml", FOLDER)).lower()
     assert "accumulat" not in advice
 
 

@@ -246,7 +246,8 @@ def test_python_between_two_kernels_counts_as_host_and_a_graph_is_one_call():
 
 
 def test_the_thresholds_are_those_of_the_rules():
-    from tb_bottleneck.regimes import judge, launch
+    from tb_bottleneck.bottlenecks import judge
+    from tb_bottleneck.bottlenecks.launch import rule as launch
 
     assert WORTH_RECOVERING == judge.WORTH_RECOVERING
     assert RECOVERABLE["launch"] == launch.RECOVERABLE_OF_LAUNCHES

@@ -11,11 +11,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from tb_bottleneck.bottlenecks.plan import predict
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun, judge_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.replay.gain import Gain
-from tb_bottleneck.replay.plan import predict
 
 NO_FOLDER = "Not measured this time: TB_BOTTLENECK_PAIRS names no folder."
 TIMES_WITHIN, DIFFERENT_FROM = 0.03, 0.05

@@ -7,9 +7,10 @@ from types import ModuleType
 
 from helpers.real_pairs import RealPair
 
-from tb_bottleneck.replay import product_precision
+from tb_bottleneck.bottlenecks.compute import product_precision
+from tb_bottleneck.bottlenecks.launch import fixes as launches
+from tb_bottleneck.bottlenecks.sync import fixes as waits
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios import launches, waits
 
 SAME = 1e-6  # a prediction that changes by less does not depend on a constant
 

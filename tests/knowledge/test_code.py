@@ -14,8 +14,9 @@ import pytest
 from tb_bottleneck import knowledge
 from tb_bottleneck.__main__ import argument_parser
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.knowledge.advice_texts import health_advice, regime_advice
+from tb_bottleneck.bottlenecks.texts import regime_advice, telemetry_advice
 from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.knowledge.health_texts import health_advice
 from tb_bottleneck.knowledge.texts import guarded, job_texts
 from tb_bottleneck.workers.ipc import FIXES
 
@@ -41,11 +42,11 @@ def _texts():
     for regime in Regime:
         for name, cause in regime_advice(regime).causes.items():
             yield f"{regime}.{name}", cause.code.template, f"{cause.summary} {cause.confirm}"
-    for name, entry in load("advice/telemetry.toml")["cause"].items():
-        yield f"telemetry.{name}", entry.get("code", ""), f"{entry.get('summary', '')} {entry['confirm']}"
+    for name, cause in telemetry_advice().causes.items():
+        yield f"telemetry.{name}", cause.code.template, f"{cause.summary} {cause.confirm}"
     for name, cause in job_texts().causes.items():
         yield f"jobs.{name}", cause.code, f"{cause.summary} {cause.confirm}"
-    for name, entry in load("advice/health.toml").items():
+    for name, entry in load("health.toml").items():
         for fix in health_advice(name).fixes:
             yield f"health.{name}", fix, entry["detail"]
     for name, fix in FIXES.items():

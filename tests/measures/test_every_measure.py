@@ -1,18 +1,18 @@
 """Every measure of every kind of recording is a finite number, a text, or a reason why it is missing."""
 
-import importlib
 import inspect
 import math
-import pkgutil
 
 import pytest
 from helpers.draw import drawn_trace
+from helpers.modules import modules_of
 from simulate.examine import measured
 from simulate.kineto import DIALECTS
 from simulate.kineto import Recording as Written
 from simulate.problems import HARD_NEGATIVES, PROBLEMS
 from simulate.workload import random_workload
 
+from tb_bottleneck import bottlenecks
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures import trace
@@ -22,8 +22,7 @@ UNITS = {"ns", "share", "count", "bytes", "bytes_per_s", "text"}
 
 
 def all_measures():
-    for found in pkgutil.iter_modules(trace.__path__):
-        module = importlib.import_module(f"{trace.__name__}.{found.name}")
+    for module in modules_of(trace, bottlenecks):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             signature = inspect.signature(function)
             takes = [parameter.annotation for parameter in signature.parameters.values()]

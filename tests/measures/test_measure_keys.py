@@ -1,21 +1,20 @@
 """Measure keys: the name of a measure's function is its key in verdicts and in the advice texts."""
 
-import importlib
 import inspect
-import pkgutil
 from itertools import combinations
 
+from helpers.modules import modules_of
+
+from tb_bottleneck import bottlenecks, measures
 from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.measures import telemetry, trace
 
 MIN_EDITS = 3
 
 
-def keys_of(package) -> list[str]:
-    """Returns the names of the package's public functions that return a measure."""
+def all_keys() -> list[str]:
+    """Returns the names of all public functions that return a measure."""
     keys = []
-    for found in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{found.name}")
+    for module in modules_of(measures, bottlenecks):
         for name, function in inspect.getmembers(module, inspect.isfunction):
             own = function.__module__ == module.__name__ and not name.startswith("_")
             if own and inspect.signature(function).return_annotation == Measure | Missing:
@@ -40,7 +39,7 @@ def test_the_distance():
 
 
 def test_no_two_keys_can_be_confused():
-    keys = [*keys_of(trace), *keys_of(telemetry)]
+    keys = all_keys()
     assert len(keys) > 120
     close = [(a, b) for a, b in combinations(sorted(keys), 2) if edit_distance(a, b) < MIN_EDITS]
     assert not close

@@ -9,13 +9,13 @@ import pytest
 from helpers.drawn_graphs import drawn_graph
 
 from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
+from tb_bottleneck.bottlenecks.host.fixes import WITHOUT_PYTHON
+from tb_bottleneck.bottlenecks.input.fixes import WORKERS as LOADER
+from tb_bottleneck.bottlenecks.sync.fixes import WAITS
 from tb_bottleneck.replay import gain as module
 from tb_bottleneck.replay.gain import PARTIAL_EFFECT, gain_of, shortest_window, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.host import WITHOUT_PYTHON
-from tb_bottleneck.replay.scenarios.loader import WORKERS as LOADER
-from tb_bottleneck.replay.scenarios.waits import WAITS
 
 KNOWN = HostScale(1.0, 1.0, 1.0, solved=True)
 # Two steps pause for long and have little work; the others work all the time. Each row is a step.

@@ -21,11 +21,11 @@ from simulate.truth import window_of
 from simulate.variation import IDEAL, Variation, drawn
 from simulate.workload import Workload, healthy
 from tb_bottleneck.attribution.trace_recording import Recording as AnalysedRecording
+from tb_bottleneck.bottlenecks.registry import scenarios
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.replay.gain import errors_of, without_fixes
 from tb_bottleneck.replay.host_scale import host_scale_of
 from tb_bottleneck.replay.modified_graph import RecordedGraph, unmodified_graph
-from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
 
 # Workers deliver in bursts, so their mean rate shows only over many steps.
@@ -91,7 +91,7 @@ def errors_by_source(recording: AnalysedRecording, cause: str) -> dict[str, tupl
     """Returns what makes the interval of the gain of fixing this cause."""
     graph = unmodified_graph(RecordedGraph(recording))
     before = without_fixes(graph, host_scale_of(graph))
-    after = before.with_fix(SCENARIO_OF[cause])
+    after = before.with_fix(scenarios()[cause])
     return {} if after is None else errors_of(before, after)
 
 

@@ -192,6 +192,7 @@ FILE_MODULES = {
     "base/machine.py": "the id of the machine's start",
     "tools": "scripts of the user that are run",
     "knowledge": "the package's own facts",
+    "bottlenecks": "the same",
     "export/parquet.py": "a local directory of the user, to which it writes",
     "review/store.py": "notes in a local logdir; a URL has none",
     "__main__.py": "a closed pipe",

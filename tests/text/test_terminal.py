@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.base.untrusted_text import one_line
-from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.bottlenecks.texts import regime_advice
 from tb_bottleneck.text.terminal import Layout, Line, cut, shortened
 
 CODES = [cause.code.template for regime in REGIMES for cause in regime_advice(regime).causes.values()]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.base.errors import Unusable
-from tb_bottleneck.knowledge.advice_texts import cause_titles, trial_of
+from tb_bottleneck.bottlenecks.texts import cause_titles, trial_of
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.trial.changes import Change, parsed
 from tb_bottleneck.trial.source_patch import patch_of

@@ -13,6 +13,8 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, REGIMES, Owner, Regime
+from tb_bottleneck.bottlenecks.compute.facts import types_multiplied
+from tb_bottleneck.bottlenecks.transfer.facts import pinned_bandwidth
 from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32
 from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, scaled_lengths
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun
@@ -23,8 +25,6 @@ from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.comparison_texts import fact_titles, first_cuda, shortfall_text
 from tb_bottleneck.knowledge.gpus import GIGA
 from tb_bottleneck.measures.batch_size import batch_size_of
-from tb_bottleneck.measures.trace.copies import pinned_bandwidth
-from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work

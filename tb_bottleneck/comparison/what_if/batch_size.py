@@ -5,11 +5,11 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.bottlenecks.underfilled.fixes import LARGER_BATCH
 from tb_bottleneck.comparison.devices.kernel_scaling import MIN_LINK_BOUND_BYTES, SHORTEST_KERNEL_NS
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.scenarios.launches import LARGER_BATCH
-from tb_bottleneck.replay.scenarios.scenario import CannotPredict, ParameterScenario
+from tb_bottleneck.replay.scenario import CannotPredict, ParameterScenario
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Bools, Floats

@@ -8,6 +8,7 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.base.units import share_text
+from tb_bottleneck.bottlenecks.transfer.fixes import HEALTHY_LINK
 from tb_bottleneck.comparison.devices.device_model import (
     MAX_LANES,
     MIN_GENERATION,
@@ -33,8 +34,7 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
 from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.gpus import lane_rates
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.scenarios.scenario import CannotPredict, ParameterScenario
-from tb_bottleneck.replay.scenarios.waits import HEALTHY_LINK
+from tb_bottleneck.replay.scenario import CannotPredict, ParameterScenario
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Floats
 

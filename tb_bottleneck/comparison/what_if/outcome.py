@@ -24,7 +24,7 @@ from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
 from tb_bottleneck.replay.gain import Gain, deviations, with_bounds
 from tb_bottleneck.replay.host_scale import HostScale, host_scale_of, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host, unmodified_graph
-from tb_bottleneck.replay.scenarios.scenario import ParameterScenario
+from tb_bottleneck.replay.scenario import ParameterScenario
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.table import Floats
 

@@ -7,12 +7,9 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, unknown_device_reason
-from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, times_at_roofs
-from tb_bottleneck.knowledge.catalogue import Precision
-from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
-from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.product_precision import (
+from tb_bottleneck.bottlenecks.compute.facts import types_multiplied
+from tb_bottleneck.bottlenecks.compute.fixes import MIXED_PRECISION
+from tb_bottleneck.bottlenecks.compute.product_precision import (
     HALF_TYPES,
     multiplied_in,
     precision_factors,
@@ -20,8 +17,11 @@ from tb_bottleneck.replay.product_precision import (
     rows_by_name,
     with_autocast_dispatch,
 )
-from tb_bottleneck.replay.scenarios.precision import MIXED_PRECISION
-from tb_bottleneck.replay.scenarios.scenario import CannotPredict, ParameterScenario, unchanged
+from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, unknown_device_reason
+from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, times_at_roofs
+from tb_bottleneck.knowledge.catalogue import Precision
+from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.scenario import CannotPredict, ParameterScenario, unchanged
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.table import Bools, Floats
 

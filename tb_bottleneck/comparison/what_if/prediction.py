@@ -11,6 +11,8 @@ from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.base.measure import Missing, replace
 from tb_bottleneck.base.regime import REGIMES, Owner, Regime
 from tb_bottleneck.base.units import duration_text, share_text
+from tb_bottleneck.bottlenecks.input.worker_number import worker_number
+from tb_bottleneck.bottlenecks.registry import scenarios
 from tb_bottleneck.comparison.devices.kernel_scaling import loader_assumptions, worker_throughput_limit
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
@@ -36,9 +38,7 @@ from tb_bottleneck.comparison.what_if.precision import change_precision
 from tb_bottleneck.knowledge.comparison_texts import what_if_text
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
-from tb_bottleneck.replay.scenarios.scenario import CannotPredict, ParameterScenario, Scenario
-from tb_bottleneck.replay.scenarios.worker_number import worker_number
+from tb_bottleneck.replay.scenario import CannotPredict, ParameterScenario, Scenario
 from tb_bottleneck.report.builders.predictions import why_not_trusted
 from tb_bottleneck.report.digest import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
@@ -199,7 +199,7 @@ def _add_fixes(
     `after` has the predicted time by regime in ns. Causes whose scenario is in `fixes` are left out, because the change
     itself fixes them.
     """
-    fixed = {cause for cause, scenario in SCENARIO_OF.items() if scenario in fixes}
+    fixed = {cause for cause, scenario in scenarios().items() if scenario in fixes}
     others = [finding for finding in run.findings if finding.cause not in fixed]
     step = sum(after.values())
     for regime in sorted(after, key=lambda regime: -after[regime]):

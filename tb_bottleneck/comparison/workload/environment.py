@@ -8,13 +8,13 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.bottlenecks.compute.facts import types_multiplied
+from tb_bottleneck.bottlenecks.input.loader import SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun
 from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.comparison.workload.operator_time import changed_kernels
 from tb_bottleneck.knowledge.comparison_texts import fact_titles, ignored_facts
 from tb_bottleneck.measures.batch_size import batch_size_of
-from tb_bottleneck.measures.trace.kernel_efficiency import types_multiplied
-from tb_bottleneck.measures.trace.loader import SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches

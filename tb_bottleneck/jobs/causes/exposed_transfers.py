@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_bottleneck.bottlenecks.communication.facts import MANY_COLLECTIVES, SMALL_BYTES
 from tb_bottleneck.jobs.causes.candidates import Candidate, Fact
 from tb_bottleneck.jobs.causes.slow_links import pairs_complete, partly_recorded_slow_rows, slow_rows
 from tb_bottleneck.jobs.context import JobContext
@@ -14,7 +15,6 @@ from tb_bottleneck.jobs.group_kinds import LAYER_KINDS, OVERLAPPED_KINDS
 from tb_bottleneck.jobs.pairing.pairs import P2P
 from tb_bottleneck.jobs.scenarios import Changed, hidden, unchanged, wires_at_most
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
-from tb_bottleneck.measures.trace.collectives import MANY_COLLECTIVES, SMALL_BYTES
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 Texts = NDArray[np.str_]

@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.bottlenecks.texts import guide_of, word
 from tb_bottleneck.jobs.causes.candidates import Fact
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.culprits import Culprit, Verdict, culprits_of
@@ -29,10 +30,8 @@ from tb_bottleneck.jobs.report.wording import (
 )
 from tb_bottleneck.jobs.summary.encoding import decode
 from tb_bottleneck.jobs.summary.rank_summary import Own, RankSummary
-from tb_bottleneck.knowledge.advice_texts import guide_of
 from tb_bottleneck.knowledge.texts import job_texts
 from tb_bottleneck.replay.gain import Gain
-from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.report.efficiency.of_job import job_efficiency
 from tb_bottleneck.report.equal_ranks import with_equal_predictions

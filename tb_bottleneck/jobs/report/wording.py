@@ -13,14 +13,13 @@ from typing import Any, TypeAlias
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import ranks_text, share_text
+from tb_bottleneck.bottlenecks.texts import guide_of, regime_advice, word
 from tb_bottleneck.jobs.causes.candidates import Fact
 from tb_bottleneck.jobs.causes.pipelines import MAX_STAGES
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.summary.rank_summary import Operation
-from tb_bottleneck.knowledge.advice_texts import guide_of, regime_advice
 from tb_bottleneck.knowledge.texts import job_figure_texts as efficiency_texts
 from tb_bottleneck.knowledge.texts import job_text, job_texts
-from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.builders.action import with_gain
 from tb_bottleneck.report.efficiency.of_job import add_job_texts
 from tb_bottleneck.report.jobs import MAX_LISTED_RANKS, straggler_sentence

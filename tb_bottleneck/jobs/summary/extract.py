@@ -13,11 +13,11 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.bottlenecks.interruption.facts import interruptions_of
 from tb_bottleneck.jobs.summary.communication_rows import communications_of
 from tb_bottleneck.jobs.summary.encoding import encode
 from tb_bottleneck.jobs.summary.own_time import GroupTable, ends_with, points_of, waits_of
 from tb_bottleneck.jobs.summary.rank_summary import KernelTimes, RankFacts, RankSummary, StepWork
-from tb_bottleneck.measures.trace.interruptions import interruptions_of
 from tb_bottleneck.sources.file_system import host_of
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.header import hash_of_host

@@ -75,3 +75,13 @@ def with_example(value: float, unit: str, per: str, begin: Ints, end: Ints) -> M
         return Measure(value, unit, per, 0)
     typical = int(np.argsort(end - begin, kind="stable")[len(begin) // 2])
     return Measure(value, unit, per, len(begin), begin=int(begin[typical]), end=int(end[typical]))
+
+
+_ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
+
+
+def fetches(recording: Recording) -> Rows:
+    """Returns the event rows of all fetches in the recording. A fetch may begin before the window and end in it."""
+    trace = recording.trace
+    rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
+    return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_ITERATIONS))]

@@ -1,9 +1,8 @@
 """Builds the sentence with the first change and its gain, which is the first line of every form of a report."""
 
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.knowledge.advice_texts import CauseAdvice
-from tb_bottleneck.replay.scenario_texts import assumptions
-from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.bottlenecks.registry import scenarios
+from tb_bottleneck.bottlenecks.texts import CauseAdvice, assumptions
 from tb_bottleneck.report.digest import leading_finding, plan_leads
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -17,7 +16,7 @@ _TIMES = "\N{MULTIPLICATION SIGN}"
 def action_of(cause: str, advice: CauseAdvice) -> str:
     """Returns in a few words the change that removes `cause`, from its advice or from the scenario that simulates the
     fix; empty if neither names a change."""
-    scenario = SCENARIO_OF.get(cause)
+    scenario = scenarios().get(cause)
     return advice.action or (assumptions()[scenario.name].title if scenario is not None else "")
 
 

@@ -2,9 +2,9 @@
 
 from dataclasses import asdict
 
-from tb_bottleneck.measures.compile_log import CompileLog, break_in_words, original_function
-from tb_bottleneck.measures.graph_replays import GraphReplays, ReplayedGraph
-from tb_bottleneck.measures.trace.compiled_steps import CompiledSteps
+from tb_bottleneck.bottlenecks.launch.compile_log import CompileLog, break_in_words, original_function
+from tb_bottleneck.bottlenecks.launch.compiled_steps import CompiledSteps
+from tb_bottleneck.bottlenecks.launch.graph_replays import GraphReplays, ReplayedGraph
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 MAX_ROWS, MAX_REASONS = 10, 3

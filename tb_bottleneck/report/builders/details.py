@@ -9,8 +9,8 @@ from string import Template
 from typing import Any
 
 from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.bottlenecks.input.stages import LoaderWork, Stage, stage_text
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.measures.input_stages import LoaderWork, Stage, stage_text
 from tb_bottleneck.measures.user_code.step_parts import StepPart
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.frames import frame_parts

@@ -13,11 +13,11 @@ from typing import Protocol
 from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine
+from tb_bottleneck.bottlenecks.judge import Conclusion
+from tb_bottleneck.bottlenecks.rule import AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.texts import CauseAdvice, EvidenceLine
 from tb_bottleneck.knowledge.texts import guarded, words_for
 from tb_bottleneck.measures.user_code.places import SCRIPT, Place
-from tb_bottleneck.regimes.judge import Conclusion
-from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
 from tb_bottleneck.report.builders.recording_description import Window
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

@@ -6,10 +6,10 @@ from string import Template
 
 from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES
-from tb_bottleneck.knowledge.advice_texts import guide_of, trial_of
-from tb_bottleneck.regimes.judge import Conclusion, program_leads
-from tb_bottleneck.regimes.rule import BROKEN, MACHINE_CAUSES, AnyCause, AnyVerdict
-from tb_bottleneck.replay.plan import Prediction
+from tb_bottleneck.bottlenecks.judge import Conclusion, program_leads
+from tb_bottleneck.bottlenecks.plan import Prediction
+from tb_bottleneck.bottlenecks.rule import BROKEN, MACHINE_CAUSES, AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.texts import guide_of, trial_of
 from tb_bottleneck.report.builders.action import action_of
 from tb_bottleneck.report.builders.evidence_source_texts import (
     Context,

@@ -6,15 +6,15 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.units import share_text
+from tb_bottleneck.bottlenecks.compute.facts import roofs_known
+from tb_bottleneck.bottlenecks.host.facts import steps_between_pauses
+from tb_bottleneck.bottlenecks.interruption.facts import steps_between_interruptions
+from tb_bottleneck.bottlenecks.judge import CRITICAL, WARNING, Conclusion
+from tb_bottleneck.bottlenecks.plan import Prediction
+from tb_bottleneck.bottlenecks.rule import AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.texts import word
 from tb_bottleneck.knowledge.measured import estimated_gain
-from tb_bottleneck.measures.trace.host_dispatch import steps_between_pauses
-from tb_bottleneck.measures.trace.interruptions import steps_between_interruptions
-from tb_bottleneck.measures.trace.kernel_efficiency import roofs_known
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.regimes.judge import CRITICAL, WARNING, Conclusion
-from tb_bottleneck.regimes.rule import AnyCause, AnyVerdict
-from tb_bottleneck.replay.plan import Prediction
-from tb_bottleneck.replay.scenario_texts import word
 from tb_bottleneck.report.builders.predictions import NotPredicted, simulated_speedup, why_not_simulated
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from tb_bottleneck.base.units import bytes_text
-from tb_bottleneck.knowledge.advice_texts import guide_of
+from tb_bottleneck.bottlenecks.texts import guide_of
 from tb_bottleneck.knowledge.memory_texts import (
     MemoryAdvice,
     code_in_fp32,

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.units import share_text
+from tb_bottleneck.bottlenecks.plan import Prediction
+from tb_bottleneck.bottlenecks.registry import scenarios
+from tb_bottleneck.bottlenecks.texts import assumptions, unsimulated, word
 from tb_bottleneck.replay.host_scale import HostScale
-from tb_bottleneck.replay.plan import Prediction
-from tb_bottleneck.replay.scenario_texts import assumptions, unsimulated, word
-from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.replay.simulator import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -34,7 +34,7 @@ def simulated_speedup(cause: str, prediction: Prediction) -> pb.Speedup:
         low=gain.low,
         high=gain.high,
         basis="replay",
-        assumes=assumptions()[SCENARIO_OF[cause].name].text,
+        assumes=assumptions()[scenarios()[cause].name].text,
     )
 
 
@@ -69,7 +69,7 @@ def replay_check(prediction: Prediction | NotPredicted) -> pb.Replay:
 
 def why_not_simulated(cause: str, on_cpu: bool) -> str:
     """Returns the reason, as text, why the gain of fixing `cause` was not simulated; empty if no reason is known."""
-    scenario = SCENARIO_OF.get(cause)
+    scenario = scenarios().get(cause)
     if scenario is None:
         return unsimulated().get(cause, "")
     if on_cpu and not scenario.on_cpu:

@@ -15,7 +15,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.arrays import distinct_values, percentile
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.units import duration_text
-from tb_bottleneck.knowledge.advice_texts import telemetry_advice
+from tb_bottleneck.bottlenecks.texts import telemetry_advice
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.header import Header

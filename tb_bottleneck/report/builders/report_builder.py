@@ -12,10 +12,10 @@ from tb_bottleneck.base.errors import BottleneckError, Inaccessible, NotFound, S
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.units import bytes_text, duration_text, share_text
-from tb_bottleneck.knowledge.advice_texts import health_advice
+from tb_bottleneck.bottlenecks.plan import Prediction
+from tb_bottleneck.knowledge.health_texts import health_advice
 from tb_bottleneck.measures.efficiency.utilisation import Utilisation
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.report.builders.action import ordered_findings, verdict_action
 from tb_bottleneck.report.builders.details import broken_part
 from tb_bottleneck.report.builders.evidence_source_texts import (

@@ -14,13 +14,14 @@ from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.base.untrusted_text import quoted
+from tb_bottleneck.bottlenecks.compute import rule as compute
+from tb_bottleneck.bottlenecks.input import rule as input
+from tb_bottleneck.bottlenecks.input.loader import WORKER_ITERATOR, loader_fetch, loader_iterator
+from tb_bottleneck.bottlenecks.judge import Conclusion
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures.kind_of_work import backward_recorded, only_operator, steps_found, training_recorded
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.trace.loader import WORKER_ITERATOR, loader_fetch, loader_iterator
 from tb_bottleneck.measures.user_code.timers import early_timers
-from tb_bottleneck.regimes import compute, input
-from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.trace.frames import frame_parts
 
 

@@ -8,17 +8,18 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRec
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.units import NS_PER_S, share_text
-from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice, telemetry_advice
+from tb_bottleneck.bottlenecks.compute import rule as compute
+from tb_bottleneck.bottlenecks.input import rule as input
+from tb_bottleneck.bottlenecks.input.pipeline import loader_wait_time
+from tb_bottleneck.bottlenecks.judge import Conclusion
+from tb_bottleneck.bottlenecks.recoverable import UNSEEN, UnknownTime, recoverable_by_window
+from tb_bottleneck.bottlenecks.rule import ABSTAINS, FIRES, AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.telemetry_judge import RULES
+from tb_bottleneck.bottlenecks.texts import CauseAdvice, EvidenceLine, regime_advice, telemetry_advice
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device import own_work
-from tb_bottleneck.measures.telemetry.input_pipeline import loader_wait_time
-from tb_bottleneck.measures.telemetry.recoverable import UNSEEN, UnknownTime, recoverable_by_window
 from tb_bottleneck.measures.telemetry.step_phases import timed_phase_count
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.regimes import compute, input
-from tb_bottleneck.regimes.judge import Conclusion
-from tb_bottleneck.regimes.rule import ABSTAINS, FIRES, AnyCause, AnyVerdict
-from tb_bottleneck.regimes.telemetry.judge import RULES
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
 from tb_bottleneck.report.builders.gains import LARGE_UNEXPLAINED_SHARE
 from tb_bottleneck.report.builders.recording_description import (

@@ -20,22 +20,22 @@ import numpy.typing as npt
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.measures.telemetry.recoverable import (
+from tb_bottleneck.bottlenecks.compute.rule import OVERSUBSCRIBED
+from tb_bottleneck.bottlenecks.gpu_unused.telemetry_rule import UNUSED
+from tb_bottleneck.bottlenecks.host.telemetry_rule import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
+from tb_bottleneck.bottlenecks.interruption.run_time import Part, RunTime
+from tb_bottleneck.bottlenecks.judge import CRITICAL, WARNING
+from tb_bottleneck.bottlenecks.recoverable import (
     contention_by_window,
     contention_limit,
     idle_gpu_windows,
     recoverable_by_window,
     underfilled_by_window,
 )
-from tb_bottleneck.measures.telemetry.run_time import Part, RunTime
+from tb_bottleneck.bottlenecks.rule import WORTH_RECOVERING
+from tb_bottleneck.bottlenecks.underfilled.rule import FIRES_AT, RECOVERABLE_OF_UNDERFILLED
+from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures.telemetry.step_phases import torch_threads_per_core
-from tb_bottleneck.regimes.compute import OVERSUBSCRIBED
-from tb_bottleneck.regimes.judge import CRITICAL, WARNING
-from tb_bottleneck.regimes.rule import WORTH_RECOVERING
-from tb_bottleneck.regimes.telemetry.gpu_unused import UNUSED
-from tb_bottleneck.regimes.telemetry.host import HIGH_CORE_PRESSURE, HIGH_RUN_QUEUE
-from tb_bottleneck.regimes.underfilled import FIRES_AT, RECOVERABLE_OF_UNDERFILLED
 from tb_bottleneck.report.builders.report_builder import Phase
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

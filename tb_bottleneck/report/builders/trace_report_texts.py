@@ -6,17 +6,17 @@ from string import Template
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.knowledge.advice_texts import CauseAdvice, EvidenceLine, regime_advice
-from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use
-from tb_bottleneck.measures.trace.kernel_efficiency import (
+from tb_bottleneck.bottlenecks.compute.facts import (
     compute_reached,
     memory_reached,
     reachable_peak,
     roofs_known,
     shapes_recorded,
 )
-from tb_bottleneck.regimes.judge import RULES, Conclusion
-from tb_bottleneck.regimes.rule import WORTH_RECOVERING, AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.judge import RULES, Conclusion
+from tb_bottleneck.bottlenecks.rule import WORTH_RECOVERING, AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.texts import CauseAdvice, EvidenceLine, regime_advice
+from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
 from tb_bottleneck.report.builders.gains import KNOWN_FROM_SHAPES
 

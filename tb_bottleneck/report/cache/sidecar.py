@@ -18,11 +18,10 @@ from tb_bottleneck.base.persistence import write_atomically
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.base.untrusted_text import one_line
-from tb_bottleneck.knowledge.advice_texts import regime_advice
+from tb_bottleneck.bottlenecks.registry import scenarios
+from tb_bottleneck.bottlenecks.texts import assumptions, regime_advice, word
 from tb_bottleneck.knowledge.memory_texts import memory_advice
 from tb_bottleneck.knowledge.texts import words_for
-from tb_bottleneck.replay.scenario_texts import assumptions, word
-from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
 from tb_bottleneck.report.builders.action import action_of, verdict_action
 from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
 from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES
@@ -157,7 +156,7 @@ def _with_own_texts(report: pb.Report) -> pb.Report:
         if condition:
             finding.speedup.unless = condition
     for step in report.plan:
-        step.title = said(titles[SCENARIO_OF[step.cause].name].title)
+        step.title = said(titles[scenarios()[step.cause].name].title)
     for problem in report.memory.findings:
         of_memory = memory_advice(problem.cause)
         problem.title, problem.fix.action = said(of_memory.title), said(of_memory.action)

@@ -11,13 +11,13 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.bottlenecks.compute.facts import misaligned_products
+from tb_bottleneck.bottlenecks.memory.attention import unfused_attention_share
+from tb_bottleneck.bottlenecks.memory.fusion import pointwise_share
 from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE, Gpu, gpu_named, lane_rates
 from tb_bottleneck.knowledge.texts import headroom_label, headroom_text, words_for
-from tb_bottleneck.measures.attention import unfused_attention_share
 from tb_bottleneck.measures.kind_of_work import backward_recorded
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
-from tb_bottleneck.measures.trace.fusion import pointwise_share
-from tb_bottleneck.measures.trace.kernel_efficiency import misaligned_products
 from tb_bottleneck.measures.trace.window import device_work, in_host_steps, window_share
 from tb_bottleneck.memory.weights import weights_read
 from tb_bottleneck.roofline.device_peaks import data_sheet_of
@@ -32,7 +32,7 @@ from tb_bottleneck.trace.process_facts import parameter_bytes
 
 # Smallest share of the time that matters. Steps differ by more than a smaller share.
 MIN_SHARE = 0.02
-# Fused pointwise operators read and write half as many bytes (regimes/memory.py).
+# Fused pointwise operators read and write half as many bytes (bottlenecks/memory/rule.py).
 OF_POINTWISE = 0.5
 ALL_REDUCE_DEVICES = 8  # of one machine
 # cuDNN and MIOpen convert between the layouts of images with kernels of these names.

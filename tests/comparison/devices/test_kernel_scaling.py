@@ -7,6 +7,7 @@ import pytest
 from comparison.drawn_runs import A100, H200, context, judged, repeated
 from helpers.draw import drawn
 
+from tb_bottleneck.bottlenecks.input.loader_workers import workers_are_behind
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.devices.device_model import device_named, device_of
 from tb_bottleneck.comparison.devices.kernel_scaling import (
@@ -21,7 +22,6 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.knowledge.catalogue import precision_of
-from tb_bottleneck.measures.trace.loader_workers import workers_are_behind
 from tb_bottleneck.replay.modified_graph import Estimate
 
 STREAM, PRODUCT = "stream", "gpu"

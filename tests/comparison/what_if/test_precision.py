@@ -7,12 +7,12 @@ import pytest
 from comparison.drawn_runs import A100, V100, judged, repeated
 from helpers.draw import drawn
 
+from tb_bottleneck.bottlenecks.compute.product_precision import AUTOCAST_BYTES, CAST_OVERHEAD
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.hardware import change_device, device_pair_to
 from tb_bottleneck.comparison.what_if.precision import change_precision
 from tb_bottleneck.replay.modified_graph import Estimate
-from tb_bottleneck.replay.product_precision import AUTOCAST_BYTES, CAST_OVERHEAD
-from tb_bottleneck.replay.scenarios.scenario import CannotPredict
+from tb_bottleneck.replay.scenario import CannotPredict
 from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds
 from tb_bottleneck.trace.device_ops import Work
 

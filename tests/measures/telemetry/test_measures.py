@@ -11,14 +11,11 @@ from helpers.telemetry_problems import simulated_phase
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.measures.telemetry import (
-    builds,
-    device,
-    input_pipeline,
-    interruptions,
-    step_phases,
-    storage,
-)
+from tb_bottleneck.bottlenecks.compute import builds
+from tb_bottleneck.bottlenecks.input import pipeline as input_pipeline
+from tb_bottleneck.bottlenecks.input import storage
+from tb_bottleneck.bottlenecks.interruption import telemetry_facts as interruptions
+from tb_bottleneck.measures.telemetry import device, step_phases
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.telemetry.telemetry import Telemetry
 

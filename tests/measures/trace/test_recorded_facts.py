@@ -10,10 +10,11 @@ from helpers.drawn_graphs import drawn_recording
 from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps, logged_unprofiled
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.bottlenecks.compute.kernels import cores, torch_threads
+from tb_bottleneck.bottlenecks.launch.rule import RECOVERABLE_OF_LAUNCHES, RULE
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.profiler_overhead import atypical_ratio, profiler_overhead, unprofiled_step
-from tb_bottleneck.measures.trace.kernels import cores, torch_threads
 from tb_bottleneck.measures.trace.recorded_facts import (
     loader_pins,
     on_windows,
@@ -22,7 +23,6 @@ from tb_bottleneck.measures.trace.recorded_facts import (
     workers_persist,
 )
 from tb_bottleneck.quality.degradations import degradations_of, overhead_defect
-from tb_bottleneck.regimes.launch import RECOVERABLE_OF_LAUNCHES, RULE
 from tb_bottleneck.trace.steps import find_steps
 
 DRAWING = """

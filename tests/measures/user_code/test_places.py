@@ -10,15 +10,15 @@ from simulate.problems import PROBLEMS
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.measures.user_code.cause_times import (
+from tb_bottleneck.bottlenecks.places import (
     KERNELS_OF_CAUSE,
     ROWS_OF_CAUSE,
     WAITS_OF_CAUSE,
     cause_places,
     wait_times,
 )
+from tb_bottleneck.bottlenecks.texts import regime_advice
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, located, places_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text.report import render

@@ -9,7 +9,7 @@ from monitor.training import Numbers
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, Subset
 
-from tb_bottleneck.measures.input_stages import stages_of, with_classes
+from tb_bottleneck.bottlenecks.input.stages import stages_of, with_classes
 from tb_bottleneck.monitor.facts import loader as module
 from tb_bottleneck.monitor.facts.loader import MAX_LOADERS, MAX_OBJECTS, LoaderFacts, dataset_classes, loader_facts
 

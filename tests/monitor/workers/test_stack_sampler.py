@@ -18,7 +18,7 @@ import pytest
 from torch.utils.data import DataLoader, Dataset
 from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
-from tb_bottleneck.measures.input_stages import sampled_work, stages_of
+from tb_bottleneck.bottlenecks.input.stages import sampled_work, stages_of
 from tb_bottleneck.monitor.workers.loader_stacks import PREFIX, LoaderStacks, remove_left_folders
 from tb_bottleneck.monitor.workers.stack_sampler import (
     MAX_STACKS,

@@ -7,9 +7,11 @@ from helpers.draw import drawn
 from helpers.drawn_graphs import after_fix, columns, drawn_graph
 
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.bottlenecks.host import fixes as host
+from tb_bottleneck.bottlenecks.input import fixes as loader
+from tb_bottleneck.bottlenecks.interruption import fixes as interruption
+from tb_bottleneck.bottlenecks.plan import predict
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
-from tb_bottleneck.replay.plan import predict
-from tb_bottleneck.replay.scenarios import host, loader
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -45,9 +47,11 @@ def test_what_needs_device_work_is_not_predicted():
 def test_a_checkpoint_that_comes_seldom_leaves_next_to_nothing():
     """It took a fifth of the second step, whose four columns of operators get quicker by 0.18 of that."""
     quicker = 4 * 0.18 * 2 / 10
-    assert after_fix(drawn_graph(ON_CPU), host.CHECKPOINTS) == pytest.approx(18 - quicker, abs=0.05)
-    assert after_fix(drawn_graph(ON_CPU), host.CHECKPOINTS, Estimate.HIGH) == pytest.approx(18 - quicker, abs=0.01)
-    assert after_fix(drawn_graph(ON_CPU), host.CHECKPOINTS, Estimate.LOW) == pytest.approx(18 + 2 / 3, abs=0.01)
+    assert after_fix(drawn_graph(ON_CPU), interruption.CHECKPOINTS) == pytest.approx(18 - quicker, abs=0.05)
+    assert after_fix(drawn_graph(ON_CPU), interruption.CHECKPOINTS, Estimate.HIGH) == pytest.approx(
+        18 - quicker, abs=0.01
+    )
+    assert after_fix(drawn_graph(ON_CPU), interruption.CHECKPOINTS, Estimate.LOW) == pytest.approx(18 + 2 / 3, abs=0.01)
 
 
 def test_operators_get_quicker_without_the_host_work_beside_them():

@@ -3,8 +3,8 @@
 import pytest
 
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.knowledge.advice_texts import regime_advice
-from tb_bottleneck.replay.scenarios.registry import SCENARIO_OF
+from tb_bottleneck.bottlenecks.registry import scenarios
+from tb_bottleneck.bottlenecks.texts import regime_advice
 from tb_bottleneck.report.builders.action import action_of, action_sentence, led_by_action
 from tb_bottleneck.report.equal_ranks import with_equal_predictions
 from tb_bottleneck.report.jobs import jobs_of
@@ -99,4 +99,4 @@ def test_only_causes_that_ask_for_another_recording_have_no_action():
     causes = {name: advice for regime in REGIMES for name, advice in regime_advice(regime).causes.items()}
     without = {name for name, advice in causes.items() if not action_of(name, advice)}
     assert without == {"first_batch", "few_fetches", "start_up", "uneven_steps"}
-    assert all(action_of(name, causes[name]) for name in SCENARIO_OF if name in causes)
+    assert all(action_of(name, causes[name]) for name in scenarios() if name in causes)

@@ -8,8 +8,11 @@ from helpers.simulated_telemetry import FACTS, HEALTHY, SimulatedPhase, simulate
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.knowledge.advice_texts import regime_advice, telemetry_advice
-from tb_bottleneck.measures.telemetry import input_pipeline, recoverable, step_phases, storage
+from tb_bottleneck.bottlenecks import recoverable
+from tb_bottleneck.bottlenecks.input import pipeline as input_pipeline
+from tb_bottleneck.bottlenecks.input import storage
+from tb_bottleneck.bottlenecks.texts import regime_advice, telemetry_advice
+from tb_bottleneck.measures.telemetry import step_phases
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures, fitted_code
 from tb_bottleneck.report.builders.recording_description import Window
 from tb_bottleneck.telemetry.telemetry import Telemetry

@@ -9,12 +9,12 @@ import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.bottlenecks.judge import Conclusion
+from tb_bottleneck.bottlenecks.plan import Prediction
+from tb_bottleneck.bottlenecks.rule import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.measured import estimated_gain
-from tb_bottleneck.regimes.judge import Conclusion
-from tb_bottleneck.regimes.rule import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.replay.gain import Gain
-from tb_bottleneck.replay.plan import Prediction
 from tb_bottleneck.replay.simulator import Check
 from tb_bottleneck.report.builders.action import with_gain
 from tb_bottleneck.report.builders.gains import stated_confidence, stated_gain, stated_severity

@@ -7,9 +7,9 @@ from helpers.draw import drawn
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.bottlenecks.judge import Conclusion
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.regimes.judge import Conclusion
 from tb_bottleneck.report.builders.situation import situation_of
 from tb_bottleneck.text.report import render
 from tb_bottleneck.trace.steps import find_steps

@@ -1,7 +1,7 @@
 """The texts of telemetry reports."""
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.measures.telemetry.recoverable import UnknownTime
+from tb_bottleneck.bottlenecks.recoverable import UnknownTime
 from tb_bottleneck.report.builders.telemetry_inputs import TelemetryTexts
 
 

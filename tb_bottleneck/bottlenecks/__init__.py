@@ -1,0 +1,1 @@
+"""The bottlenecks of training. Each folder has what belongs to one: facts, rules, fixes and texts."""

@@ -1,0 +1,1 @@
+"""The device waits for allocations of its memory."""

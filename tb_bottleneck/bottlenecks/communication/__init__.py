@@ -1,0 +1,1 @@
+"""Collectives that no compute hides."""

@@ -1,0 +1,1 @@
+"""Kernels that arithmetic throughput limits."""

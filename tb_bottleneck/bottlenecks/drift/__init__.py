@@ -1,0 +1,1 @@
+"""Steps that become longer during the run."""

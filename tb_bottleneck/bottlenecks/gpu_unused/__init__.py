@@ -1,0 +1,1 @@
+"""A device is present, but the work runs on the CPU."""

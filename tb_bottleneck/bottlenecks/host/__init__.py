@@ -1,0 +1,1 @@
+"""The device waits for Python, or for operators on the CPU."""

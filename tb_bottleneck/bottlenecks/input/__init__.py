@@ -1,0 +1,1 @@
+"""The device waits for data: facts about the loader, the rules, and the fixes."""

@@ -1,0 +1,159 @@
+"""Measures of the loader's worker processes: their number, how many are needed, and whether they keep up."""
+
+import math
+import re
+
+import numpy as np
+
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.bottlenecks.input.loader import (
+    LONGEST_HANDOVER_NS,
+    NO_LOADER,
+    WORKER_ITERATOR,
+    loader_fetch,
+    loader_idle,
+    loader_iterator,
+)
+from tb_bottleneck.bottlenecks.input.trace_stages import processes_needed
+from tb_bottleneck.measures.trace.window import fetches, host_rows
+from tb_bottleneck.trace.kinds import Kind
+
+# A loader has one queue of indices per worker, and each queue has one thread that sends the indices
+# (torch/utils/data/dataloader.py; CPython multiprocessing/queues.py, Queue._feed). The thread runs for as long as the
+# worker.
+_INDEX_SENDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed")
+# No loader has more workers. The context of a trace is untrusted, so larger numbers are ignored.
+MAX_WORKERS = 1_000_000
+
+
+def workers_needed(recording: Recording) -> Measure | Missing:
+    """For a loader without workers: number of workers that would make batches as fast as the training uses them if it
+    never waits for a batch (count).
+
+    Time in the loader per step / time of the step without the wait for batches, rounded up; at most the cores of the
+    job.
+    """
+    fetch, idle = loader_fetch(recording), loader_idle(recording)
+    if isinstance(fetch, Missing) or isinstance(idle, Missing):
+        return NO_LOADER
+    needed = math.ceil(fetch.value / max(_step_without(recording, idle.value), 1.0))
+    return Measure(float(max(min(needed, _cores(recording) or needed), 1)), "count", "process", fetch.count)
+
+
+def workers_for_loop(recording: Recording) -> Measure | Missing:
+    """For batches that the training loop creates itself: number of workers that would make batches as fast as the loop
+    uses them (count).
+
+    Time for which the device waits for batches / time of the step without this wait, rounded up; at most the cores of
+    the job.
+    """
+    idle = loader_idle(recording)
+    if isinstance(idle, Missing):
+        return NO_LOADER
+    needed = math.ceil(idle.value / max(_step_without(recording, idle.value), 1.0))
+    return Measure(float(max(min(needed, _cores(recording) or needed), 1)), "count", "process", idle.count)
+
+
+def workers_factor(recording: Recording) -> Measure | Missing:
+    """The factor by which the number of workers must grow to keep up (count).
+
+    Time of the step / time of the step without the wait for batches, rounded up; at least 2, and at most the cores of
+    the job.
+    """
+    idle = loader_idle(recording)
+    if isinstance(idle, Missing):
+        return NO_LOADER
+    step = recording.account.window / len(recording.steps)
+    factor = math.ceil(step / max(_step_without(recording, idle.value), 1.0))
+    return Measure(float(max(min(factor, _cores(recording) or factor), 2)), "count", "", idle.count)
+
+
+def workers_advised(recording: Recording) -> Measure | Missing:
+    """The value of num_workers to try next, as text; at most the cores of the job.
+
+    The value is `processes_needed` if the time of making a batch is known, otherwise `workers_factor` times the present
+    number. If the present number was not recorded, the text is an expression with the word "previous" in its place.
+    """
+    factor, now = workers_factor(recording), workers_used(recording)
+    if isinstance(factor, Missing):
+        return factor
+    cores, needed = _cores(recording), processes_needed(recording)
+    if isinstance(needed, Measure):
+        return text_measure(str(min(int(needed.value), cores or MAX_WORKERS)))
+    if isinstance(now, Measure):
+        wanted = int(factor.value * now.value)
+        return text_measure(str(wanted if cores is None else min(wanted, cores)))
+    return text_measure(
+        f"{factor.value:.0f} * previous" if cores is None else f"min({factor.value:.0f} * previous, {cores})"
+    )
+
+
+def workers_used(recording: Recording) -> Measure | Missing:
+    """The loader's num_workers from the run's context; otherwise the number of threads that send indices to workers
+    (count)."""
+    now = recording.trace.header.context.get("workers")
+    if isinstance(now, int) and not isinstance(now, bool) and 0 < now < MAX_WORKERS:
+        return Measure(float(now), "count", "process", source="context")
+    sending = host_rows(recording, lambda name: bool(_INDEX_SENDER.fullmatch(name)), Kind.PYTHON)
+    if len(sending):
+        return Measure(float(len(sending)), "count", "process", len(sending))
+    return Missing("the loader's num_workers was not recorded")
+
+
+def cores_available(recording: Recording) -> Measure | Missing:
+    """Number of cores available to the job (count)."""
+    cores = _cores(recording)
+    if cores is None:
+        return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
+    return Measure(float(cores), "count", "process", source="context")
+
+
+def cores_per_worker(recording: Recording) -> float | None:
+    """Returns cores of the job / present number of workers, at least 1; None if one of the two numbers is not known."""
+    cores, now = _cores(recording), workers_used(recording)
+    return None if cores is None or isinstance(now, Missing) else max(cores / now.value, 1.0)
+
+
+def _step_without(recording: Recording, idle: float) -> float:
+    """Returns the mean step time without `idle`. Both are in ns."""
+    return recording.account.window / len(recording.steps) - idle
+
+
+def _cores(recording: Recording) -> int | None:
+    cores = recording.trace.header.context.get("cores")
+    return int(cores) if isinstance(cores, int | float) and 1 <= cores < 1e6 else None
+
+
+# The workers determine the pace of the training if at least SLOW_FETCHES_FROM of the fetches wait, and if fetches take
+# at least WAITING_FROM of the time. In the public ResNet-50 recordings with 4 workers, fetches take 0.6 and 0.9 % of
+# the time: handing over 19 MB.
+SLOW_FETCHES_FROM, WAITING_FROM = 0.5, 0.03
+
+
+def workers_behind(recording: Recording) -> Measure | Missing:
+    """1 if most fetches wait for workers (see `workers_are_behind`), otherwise 0 (count); missing without fetches."""
+    count = len(fetches(recording))
+    return Measure(float(workers_are_behind(recording)), "count", "", count) if count else NO_LOADER
+
+
+def made_by_workers(recording: Recording) -> bool:
+    """Returns True if worker processes are known to make the batches."""
+    iterator = loader_iterator(recording)
+    return isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR
+
+
+def workers_are_behind(recording: Recording) -> bool:
+    """Returns True if most fetches of the window wait until workers have made the batch, and not only for the handover
+    of the batch.
+
+    At least SLOW_FETCHES_FROM of the fetches must take longer than a handover, and all fetches together at least
+    WAITING_FROM of the window. The workers then determine the pace of the training: a shorter step waits longer for its
+    batch.
+    """
+    if not made_by_workers(recording):
+        return False
+    events, rows = recording.trace.events, fetches(recording)
+    durations = events.duration[rows[recording.in_window(events.start[rows])]]
+    mostly_slow = bool(len(durations)) and float(np.mean(durations > LONGEST_HANDOVER_NS)) >= SLOW_FETCHES_FROM
+    return mostly_slow and float(durations.sum()) >= WAITING_FROM * recording.account.window

@@ -1,0 +1,1 @@
+"""Checkpoints, logging, evaluation, garbage collection and first-time work."""

@@ -1,0 +1,182 @@
+"""Applies the rules for traces, in the order of the account. A rule that fails does not affect the other rules."""
+
+import logging
+from dataclasses import replace
+
+from tb_bottleneck.base.measure import Measure, Record
+from tb_bottleneck.base.regime import DEVICE_REGIMES, REGIMES, Regime
+from tb_bottleneck.bottlenecks import registry
+from tb_bottleneck.bottlenecks.compute.kernels import unknown_kernels
+from tb_bottleneck.bottlenecks.rule import (
+    BROKEN,
+    COMPARABLE,
+    MACHINE_CAUSES,
+    WORTH_RECOVERING,
+    Judgement,
+    Rule,
+    Verdict,
+)
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
+from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.uneven_steps import host_limit, input_limit, interruption_limit
+
+RULES: tuple[Rule[Recording], ...] = tuple(registry.rules("rule")[regime] for regime in REGIMES)
+"""One rule per regime, in the order of the account."""
+
+CRITICAL, WARNING = 0.20, 0.10
+"""With at least these shares of recoverable time, the severity of a conclusion is critical or warning."""
+
+LIMITS: dict[Regime, MeasureFunction[Recording]] = {
+    Regime.INTERRUPTION: interruption_limit,
+    Regime.INPUT: input_limit,
+    Regime.HOST: host_limit,
+}
+"""By regime that may be in some steps only: the measure of its largest recoverable share of the window, computed from
+the steps that do not have this regime."""
+
+FIXED_WITH: dict[str, frozenset[str]] = {
+    "created_on_host": frozenset({"pageable_copies", "exposed_copies", "blocking_copies", "blocking_uploads"}),
+    "pageable_copies": frozenset({"blocking_uploads"}),
+    "exposed_copies": frozenset({"blocking_uploads"}),
+}
+"""By cause: the other causes that the fix of this cause also removes. The causes are reported as one finding."""
+
+_log = logging.getLogger(__name__)
+
+
+class Conclusion(Record, frozen=True):
+    """The conclusion about a run: the regime of the verdict, its share of the time (0 to 1), and the severity.
+
+    `severity` is critical, warning, info or none.
+    """
+
+    regime: Regime
+    share: float
+    severity: str
+
+
+def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
+    """Returns one verdict per rule of RULES, in the order of the account. Limits the recoverable shares by LIMITS, and
+    joins the causes that one fix removes (FIXED_WITH)."""
+    verdicts = tuple(_limited(apply_rule(rule, measures), measures) for rule in RULES)
+    for wider, narrower in FIXED_WITH.items():
+        verdicts = _joined(verdicts, wider, narrower)
+    return verdicts
+
+
+def _joined(
+    verdicts: tuple[Verdict[Recording], ...], wider: str, narrower: frozenset[str]
+) -> tuple[Verdict[Recording], ...]:
+    """Returns the verdicts without the causes in `narrower`, and with the costs of these causes added to the cause
+    named `wider`. Returns the verdicts unchanged if none has a cause named `wider`."""
+    causes = [cause for verdict in verdicts for cause in verdict.judgement.causes]
+    if not any(cause.name == wider for cause in causes):
+        return verdicts
+    cost = sum(cause.cost_share for cause in causes if cause.name in narrower)
+
+    def joined(verdict: Verdict[Recording]) -> Verdict[Recording]:
+        kept = tuple(
+            replace(cause, cost_share=cause.cost_share + cost) if cause.name == wider else cause
+            for cause in verdict.judgement.causes
+            if cause.name not in narrower
+        )
+        return replace(verdict, judgement=replace(verdict.judgement, causes=kept))
+
+    return tuple(map(joined, verdicts)) if cost else verdicts
+
+
+def _limited(verdict: Verdict[Recording], measures: Measures[Recording]) -> Verdict[Recording]:
+    """Returns the verdict with its recoverable share (see Judgement) limited by the measure in LIMITS, if its regime
+    has one."""
+    judgement, measure = verdict.judgement, LIMITS.get(verdict.regime)
+    if measure is None:
+        return verdict
+    most = min(judgement.recoverable, measures.value(measure, otherwise=judgement.recoverable))
+    return replace(verdict, judgement=replace(judgement, recoverable=most))
+
+
+def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
+    """Returns the conclusion: the regime with the most recoverable time (the largest share of the window that a fix can
+    save) or, if no regime has enough recoverable time (WORTH_RECOVERING), the device regime with the most time.
+
+    A regime that sets the pace (`input`) precedes regimes with more recoverable time. Until batches come earlier, each
+    other fix only makes the wait for batches longer.
+
+    If no regime has enough recoverable time, the regime is `unexplained` if unknown kernels run for longer than all
+    device regimes together, or if some steps are much longer for no recorded reason. The conclusion can also be a
+    regime with a cause that may not occur again or may not be removable, if that regime owns more time than the device
+    regime. In this case, and if it is not known whether some costly cause can be removed, the severity is `info`.
+    """
+    worth = [verdict for verdict in verdicts if _stake(verdict) >= WORTH_RECOVERING]
+    pacing = [verdict for verdict in worth if verdict.judgement.sets_pace]
+    if worth:
+        recoverable = max(verdict.judgement.recoverable for verdict in verdicts)
+        severity = "critical" if recoverable >= CRITICAL else "warning" if recoverable >= WARNING else "info"
+        costliest = max(pacing or worth, key=_stake)
+        return Conclusion(costliest.regime, costliest.judgement.share, severity)
+    bounds = [verdict for verdict in verdicts if verdict.regime in DEVICE_REGIMES] or list(verdicts)
+    bound = max(bounds, key=lambda verdict: verdict.judgement.share)
+    owned = sum(verdict.judgement.share for verdict in bounds)
+    for verdict in verdicts:
+        unknown = verdict.facts.get(unknown_kernels.__name__)
+        if isinstance(unknown, Measure) and unknown.value > owned:
+            bound = verdict
+        if verdict.regime == Regime.UNEXPLAINED and verdict.judgement.causes:
+            return Conclusion(verdict.regime, verdict.judgement.causes[0].cost_share, "none")
+    unsettled = [verdict for verdict in verdicts if _unsettled(verdict)]
+    longest = max([*unsettled, bound], key=lambda verdict: verdict.judgement.share)
+    doubted = any(not cause.certain for verdict in unsettled for cause in verdict.judgement.causes)
+    severity = "info" if doubted or longest is not bound else "none"
+    return Conclusion(longest.regime, longest.judgement.share, severity)
+
+
+def program_leads(verdicts: tuple[Verdict[Source], ...]) -> bool:
+    """Returns True if the verdicts have causes in MACHINE_CAUSES, and also a cause of the program itself that costs at
+    least WORTH_RECOVERING, and at least COMPARABLE of the cost of the machine's causes."""
+    of_machine = of_program = 0.0
+    for cause in (cause for verdict in verdicts for cause in verdict.judgement.causes if cause.recurs):
+        if cause.name in MACHINE_CAUSES:
+            of_machine = max(of_machine, cause.cost_share)
+        elif cause.certain:
+            of_program = max(of_program, cause.cost_share)
+    return of_machine > 0 and of_program >= max(WORTH_RECOVERING, COMPARABLE * of_machine)
+
+
+def without_machine(verdict: Verdict[Source]) -> Verdict[Source]:
+    """Returns the verdict without the causes in MACHINE_CAUSES. The recoverable share (see Judgement) is limited to the
+    highest cost of the remaining causes."""
+    causes = tuple(cause for cause in verdict.judgement.causes if cause.name not in MACHINE_CAUSES)
+    if len(causes) == len(verdict.judgement.causes):
+        return verdict
+    recoverable = min(verdict.judgement.recoverable, max((cause.cost_share for cause in causes), default=0.0))
+    return replace(verdict, judgement=replace(verdict.judgement, causes=causes, recoverable=recoverable))
+
+
+def _stake(verdict: Verdict[Source]) -> float:
+    """Returns the share of the window that counts when the conclusion is chosen: the recoverable share, plus the share
+    that may not occur again (`doubtful` of Judgement)."""
+    return verdict.judgement.recoverable + verdict.judgement.doubtful
+
+
+def _unsettled(verdict: Verdict[Source]) -> bool:
+    """Returns True if a cause costs at least WORTH_RECOVERING, but it is not known that a fix saves any of this
+    time."""
+    causes = verdict.judgement.causes
+    return any(not (cause.certain and cause.recurs) and cause.cost_share >= WORTH_RECOVERING for cause in causes)
+
+
+def apply_rule(rule: Rule[Source], measures: Measures[Source]) -> Verdict[Source]:
+    """Returns the verdict of `rule` with the measures of its evidence. Never raises: if the rule fails, the status is
+    `broken`, and the error is logged.
+
+    If every cause of the judgement has `recurs` False, the recoverable share is set to 0.
+    """
+    try:
+        judgement = rule.judge(measures)
+        if judgement.causes and not any(cause.recurs for cause in judgement.causes):
+            judgement = replace(judgement, recoverable=0.0)
+        evidence = [*judgement.evidence, *(measure for cause in judgement.causes for measure in cause.evidence)]
+        return Verdict(rule.regime, judgement, {measure.__name__: measures(measure) for measure in evidence})
+    except Exception:  # a failing rule is shown as broken, and the others still judge
+        _log.exception("the rule for %s failed", rule.regime)
+        return Verdict(rule.regime, Judgement(BROKEN, measures.account.share(rule.regime)))

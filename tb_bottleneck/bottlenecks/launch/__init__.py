@@ -1,0 +1,1 @@
+"""The device waits for operators to be dispatched and kernels to be launched."""

@@ -1,0 +1,151 @@
+"""launch: the device is idle while torch dispatches operators and launches kernels.
+
+Signal: idle device time while the launching thread is in operators, runtime calls or the short pauses between them.
+Formula: that time / the window. Half of it counts as recoverable: the profiler slows the dispatching host 1.6 to 2.1
+times, so up to half of the recorded time is profiler overhead. If the step time without the profiler was recorded, the
+measured overhead o replaces that half: the recoverable share is (share - o) / (1 - o), and it must reach the threshold.
+On a CPU run, an unknown part of o is in the operators, from nothing to all of o: the mean of both extremes is used.
+Threshold: fires at 10 % of the window; on a CPU run without torch.compile at 20 %, except for an optimizer that loops
+over its parameters.
+Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/policy.py); 1.6 to 2.1: measured on torch
+2.13 with 80 small layers, every combination of the profiler's options against none.
+"""
+
+from dataclasses import replace
+
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.bottlenecks.allocator.facts import fitting_batch
+from tb_bottleneck.bottlenecks.communication.facts import data_parallel_devices, devices_used, idle_during_other_devices
+from tb_bottleneck.bottlenecks.compute.kernels import kernel_time, kernels
+from tb_bottleneck.bottlenecks.host.facts import models, operators, time_per_launch, values_read_singly
+from tb_bottleneck.bottlenecks.launch.compilation import (
+    compiled_kernels,
+    compiled_regions,
+    eager_functions,
+    graph_breaks,
+    graph_launches,
+)
+from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
+from tb_bottleneck.bottlenecks.memory.fusion import (
+    idle_in_unbatched_calls,
+    optimizer_launches,
+    optimizer_share,
+    optimizer_work,
+    unbatched_calls,
+)
+from tb_bottleneck.bottlenecks.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.profiler_overhead import profiler_overhead
+from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.recorded_facts import on_windows
+
+FIRES_AT = 0.10
+# Eager operators of usual layers take up to 16 % of a step on the CPU. torch.compile made six of seven such trainings
+# slower, 0.5 to 0.9 times their speed, and one had 0.93 and 1.1 times in two measurements (cpu_changes.py, torch
+# 2.13, one core of an Intel Xeon).
+FIRES_AT_ON_CPU = 0.20
+RECOVERABLE_OF_LAUNCHES = 0.5
+# A foreach or fused optimizer launches a few kernels per step; one that loops launches several for each parameter.
+# torch's foreach has been the default on CUDA since 2.0.
+LOOPING_LAUNCHES = 100
+# A model counts as compiled if half of its kernels are the compiler's: the others are products from libraries.
+COMPILED = 0.5
+# A tenth of the window in a loop over items is worth reporting, as for the whole regime.
+MIN_UNBATCHED_SHARE = FIRES_AT
+# If this part of the launch overhead is in an optimizer that loops, small kernels are no cause of their own.
+ALL_BY_OPTIMIZER = 0.9
+# If another device of the process works for most of this time, faster launches would only start that device earlier.
+OTHER_DEVICES_SHARE = 0.5
+
+
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
+    """Returns the judgement of `launch` for a trace. If the overhead of the profiler was measured, the judgement is
+    `clear` if less than FIRES_AT of the window remains after the overhead is subtracted."""
+    share, recoverable = measures.account.share(Regime.LAUNCH), _recoverable(measures)
+    if isinstance(measures(profiler_overhead), Measure) and share * recoverable < FIRES_AT:
+        return Judgement(CLEAR, share, share * recoverable)
+    judgement = idle_judgement(measures, Regime.LAUNCH, FIRES_AT, _causes, recoverable)
+    # On a CPU run, operators of usual layers are no cause, and nothing is known to recover their time.
+    return judgement if judgement.causes or judgement.status == CLEAR else Judgement(CLEAR, share)
+
+
+def _recoverable(measures: Measures[Recording]) -> float:
+    """Returns the part (0 to 1) of the regime's share that counts as recoverable: the part that is not overhead of the
+    profiler. The module's docstring states the formula."""
+    share, overhead = measures.account.share(Regime.LAUNCH), measures(profiler_overhead)
+    if isinstance(overhead, Missing) or share <= 0:
+        return RECOVERABLE_OF_LAUNCHES
+    # The recoverable part if all of the overhead is in this regime.
+    part = max(share - overhead.value, 0.0) / (1 - overhead.value) / share
+    return part if measures.on_device else (part + 1) / 2
+
+
+def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the causes of launch overhead. Called only if the rule fires. Can be empty on a CPU run, where usual
+    layers are no cause."""
+    share = measures.account.share(Regime.LAUNCH)
+    if not measures.on_device:
+        # The costs are no bounds: fewer and larger operators do their own work faster, too. For the optimizer, this
+        # work is known and added.
+        work = measures.value(optimizer_work, otherwise=0.0)
+        loop = tuple(replace(cause, cost_share=cause.cost_share + work, bounded=False) for cause in _loop(measures))
+        rest = share - sum(cause.cost_share - work for cause in loop)
+        if isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure):
+            uncompiled = (compiled_regions, eager_functions, broken_graphs, operators, profiler_overhead)
+            return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))
+        called = (operators, values_read_singly, profiler_overhead, on_windows)
+        if rest < FIRES_AT_ON_CPU:
+            return loop
+        # The gain of torch.compile was measured for models. For other programs, it is not known.
+        is_model = measures.value(models, otherwise=1.0) > 0
+        return (*loop, Cause("small_operators", rest, called, bounded=False, certain=is_model))
+    evidence = (
+        kernels,
+        kernel_time,
+        time_per_launch,
+        operators,
+        graph_breaks,
+        eager_functions,
+        broken_graphs,
+        profiler_overhead,
+        on_windows,
+    )
+    compiled = measures.value(compiled_kernels, otherwise=0.0) >= COMPILED
+    if measures.value(data_parallel_devices, otherwise=0.0) > 1:
+        # DataParallel replicates the model in each step, which a graph cannot replay: small kernels are no cause of
+        # their own.
+        causes = [Cause("data_parallel", share, (data_parallel_devices, *evidence))]
+    elif compiled and not measures.value(graph_launches, otherwise=0.0):
+        causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *evidence))]
+    else:
+        causes = [Cause("small_kernels", share, (*evidence, fitting_batch))]
+    turns = measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share
+    if turns and causes[0].name != "data_parallel":
+        return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
+    loop = _loop(measures)
+    if loop and loop[0].cost_share >= ALL_BY_OPTIMIZER * share:
+        causes = []  # nothing else launches small kernels
+    return (*causes, *_unbatched(measures), *loop)
+
+
+def _unbatched(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the cause `unbatched_calls` if a loop over the items of a batch leaves the device idle for at least
+    MIN_UNBATCHED_SHARE of the window; otherwise ()."""
+    idle = measures.value(idle_in_unbatched_calls, otherwise=0.0)
+    if idle < MIN_UNBATCHED_SHARE:
+        return ()
+    part = min(idle, measures.account.share(Regime.LAUNCH))
+    return (Cause("unbatched_calls", part, (unbatched_calls, idle_in_unbatched_calls, kernel_time), bounded=False),)
+
+
+def _loop(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the cause `optimizer_for_loop` if the optimizer updates one parameter after the other, with at least
+    LOOPING_LAUNCHES launches per step; otherwise ()."""
+    if measures.value(optimizer_launches, otherwise=0.0) < LOOPING_LAUNCHES:
+        return ()
+    part = measures.account.share(Regime.LAUNCH) * measures.value(optimizer_share, otherwise=0.0)
+    return (Cause("optimizer_for_loop", part, (optimizer_launches, optimizer_share, optimizer_work)),)
+
+
+RULE = Rule(Regime.LAUNCH, judge, FIRES_AT)

@@ -1,0 +1,166 @@
+"""Scenarios of fewer bytes: fused attention instead of single operators, and fused pointwise kernels."""
+
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.bottlenecks.compute.fixes import MIXED_PRECISION
+from tb_bottleneck.bottlenecks.launch.optimizers import FUSED_OPTIMIZER
+from tb_bottleneck.bottlenecks.memory.attention import AttentionWork, attention_work
+from tb_bottleneck.knowledge.catalogue import first_match, fusible_patterns
+from tb_bottleneck.knowledge.gpus import GIGA, TERA
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
+from tb_bottleneck.replay.scenario import Scenario, scaled_on_cpu
+from tb_bottleneck.roofline.device_peaks import peaks_of
+from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.kernel_names import name_matches
+from tb_bottleneck.trace.table import Bools, Ints
+
+RATE_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.6, Estimate.HIGH: 1.5}
+"""Rate of the fused kernel / rate of the linear layers of the same recording. The expected value is from transformers
+like those of ATTENTION.md (torch 2.13, AMD EPYC), where 8 of 9 gains are inside the bounds. The bounds are a
+choice."""
+RATE_ON_DEVICE = {Estimate.EXPECTED: 0.65, Estimate.LOW: 0.35, Estimate.HIGH: 0.95}
+"""Rate of the fused kernel / rate of the linear layers, for operands of 16 bits. Twelve transformers on an H200 (torch
+2.11, GPU.md) have 0.32 to 0.97, 0.63 in the median. FlashAttention-2 reaches 50 to 73 % of an A100's peak
+forwards and 44 to 63 % backwards (arXiv 2307.08691, section 4.1), large products about 80 %."""
+RATE_IN_SINGLE_PRECISION = {Estimate.EXPECTED: 0.55, Estimate.LOW: 0.45, Estimate.HIGH: 1.3}
+"""Rate of the fused kernel / peak of 32-bit vector units, for operands of 32 bits: such a kernel multiplies each number
+in three parts on matrix units, whether or not TF32 is allowed (CUTLASS, OpMultiplyAddFastF32). Six transformers on an
+H200 have 0.49 to 0.67. High: half of a third of the TF32 peak, as on an A100, is a choice."""
+DISPATCH_LEFT = 0.25
+"""One call remains of at least four: a multiplication, a scaling, a softmax and a multiplication."""
+
+
+def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+    """Computes attention with one fused kernel, which does not write the attention scores to memory.
+
+    Returns None if the recorded shapes do not give the rate of the linear layers, or if the operands have 32 bits and
+    the peak of the device is not known.
+
+    Changes: the operators of attention, forward and backward, take as long as their matrix multiplications alone, at
+    most as long as recorded. The multiplications run at RATE_ON_DEVICE or RATE_ON_CPU times the rate of the linear
+    layers in this recording. For operands of 32 bits on a device, they run at RATE_IN_SINGLE_PRECISION times the peak
+    of its vector units, at most at the rate of the linear layers. On a device, DISPATCH_LEFT of the host's time for
+    these operators remains.
+    Assumes: scaled_dot_product_attention has a fused kernel for these shapes, types and masks.
+    Bounds: the low and the high estimate use the corresponding values of these rates.
+    """
+    recording = graph.base.recording
+    work = attention_work(recording)
+    if work is None:
+        return None
+    if not recording.on_device:
+        left = _left(work.flops / (RATE_ON_CPU[estimate] * work.linear_rate), work.spans.total())
+        return scaled_on_cpu(graph, work.spans, left)
+    ops = recording.trace.device_ops
+    rate = _rate_on_device(recording, work, estimate)
+    if rate is None:
+        return None
+    left = _left(work.flops / rate, float((ops.end - ops.start)[work.kernels].sum()))
+    factors = np.where(work.kernels, left, 1.0)
+    gap = graph.gap_scaled(Activity.DISPATCH, 1 - graph.gap_share_in(work.spans) * (1 - DISPATCH_LEFT))
+    return graph.with_items(length=scale_column(graph.items.length, graph.of_operations(factors)), gap=gap)
+
+
+def _rate_on_device(recording: Recording, work: AttentionWork, estimate: Estimate) -> float | None:
+    """Returns the arithmetic rate of the fused kernel on a device in operations per ns; None if the operands have 32
+    bits and the peak of the device is not known."""
+    if not work.in_single_precision:
+        return RATE_ON_DEVICE[estimate] * work.linear_rate
+    peaks = peaks_of(recording.trace)
+    if peaks is None or peaks.vector is None:
+        return None
+    return min(RATE_IN_SINGLE_PRECISION[estimate] * peaks.vector * TERA / GIGA, work.linear_rate)
+
+
+def _left(fused: float, now: float) -> float:
+    """Returns the share of the time `now` that the fused kernel takes, at most 1. Both times are in ns."""
+    return min(fused / max(now, 1.0), 1.0)
+
+
+FUSED_ATTENTION = Scenario("attention", with_fused_attention, on_cpu=True)
+
+
+# Share of the time that remains for kernels other than the longest of their chain. In Segment Anything 2 on an A100,
+# when the prompt encoder and the mask decoder were compiled (cpuhrsch/segment-anything-2, 9418727 to 0fd1906), such
+# kernels took 302 ms before, 100 ms of them in the longest kernels of their chains. Afterwards, 122 ms remained, fused
+# or not.
+MERGED_REMAINING = 0.1
+# With max-autotune, the generated kernels of products also do the work of neighbouring kernels, on data that the
+# products read and write anyway. In the same model (69e4515 to 96f2a0c), of 388 ms in kernels limited by memory, 69 ms
+# remained besides Triton kernels.
+INTO_PRODUCTS = 0.2
+NOT_FUSED = "no"
+
+
+def fused(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Compiles consecutive pointwise operators, reductions, copies, casts and normalisations into one kernel.
+
+    Changes: of each chain of such kernels on one stream, the longest kernel remains; the others keep MERGED_REMAINING
+    of their time, and their launches are removed. A chain ends at every other operation of the stream: a contraction, a
+    copy to or from the host, a kernel of a library.
+    Assumes: consecutive kernels work on the same tensors. The optimizer is not compiled.
+    Bounds: in the low estimate, half of the expected saving is assumed. In the high estimate, chains are merged into
+    neighbouring contractions, and at most INTO_PRODUCTS of the time of the chains remains.
+    """
+    items, chain = graph.items, _chains(graph)
+    merged = (chain >= 0) & ~_longest(items.length, chain)
+    length, launches = np.where(merged, MERGED_REMAINING, 1.0), np.where(merged, 0.0, 1.0)
+    if estimate is Estimate.LOW:
+        length, launches = (1 + length) / 2, (1 + launches) / 2
+    elif estimate is Estimate.HIGH:
+        length = np.where(chain >= 0, np.minimum(length, INTO_PRODUCTS), 1.0)
+    return graph.with_items(
+        length=scale_column(items.length, length),
+        pause=scale_column(items.pause, launches),
+        cost=scale_column(items.cost, launches),
+        gap=graph.gap_scaled(Activity.DISPATCH, launches),
+    )
+
+
+def _chains(graph: ModifiedGraph) -> Ints:
+    """Returns per item the number of its chain; -1 for none. A chain is a sequence of fusible kernels that directly
+    follow each other on one stream, outside the optimizer."""
+    items, ops, trace = graph.items, graph.base.ops, graph.base.recording.trace
+    chains = np.full(len(items), -1, np.int64)
+    rows = np.flatnonzero(items.op >= 0)
+    rows = rows[np.argsort(items.stream[rows], kind="stable")]
+    if not len(rows):
+        return chains
+    op, stream = items.op[rows], items.stream[rows]
+    fusible = name_matches(trace.names, ops.name[op], _is_fusible) & (ops.work[op] == Work.STREAMING)
+    fusible &= ~graph.issued_in(graph.base.recording.optimizer_steps)[rows]
+    same = fusible[1:] & fusible[:-1] & (stream[1:] == stream[:-1])
+    chains[rows] = np.where(fusible, np.cumsum(np.append(True, ~same)) - 1, -1)
+    return chains
+
+
+def _is_fusible(name: str) -> bool:
+    return first_match(fusible_patterns(), name) not in (None, NOT_FUSED)
+
+
+def _longest(length: Ints, chain: Ints) -> Bools:
+    """Returns a mask of the longest item of each chain; of equally long items, the first.
+
+    `length` (ns) and `chain` (the number of the chain, -1 for none) have one value per item.
+    """
+    longest = np.zeros(len(chain), np.bool_)
+    rows = np.flatnonzero(chain >= 0)
+    if not len(rows):
+        return longest
+    rows = rows[np.lexsort((-length[rows], chain[rows]))]
+    longest[rows[np.append(True, np.diff(chain[rows]) != 0)]] = True
+    return longest
+
+
+FUSION = Scenario("fusing", fused)
+
+FIXES = {
+    "optimizer_passes": FUSED_OPTIMIZER,
+    "unfused_attention": FUSED_ATTENTION,
+    "unfused_pointwise": FUSION,
+    "pointwise_outside_graphs": FUSION,
+    "fp32_activations": MIXED_PRECISION,
+}
+"""The scenario that simulates the fix of each cause."""

@@ -1,0 +1,105 @@
+"""memory: kernels run that are limited by memory bandwidth.
+
+Signal: device time of kernels that do few operations per byte, by shapes or names.
+Formula: that time / the window; if shapes were recorded, a kernel counts here if its traffic takes longer at the
+device's bandwidth than its arithmetic at the device's peak. Half of the time of pointwise kernels that compute one
+operator each counts as recoverable: if two consecutive kernels are fused, they read and write half as much. The
+optimizer's kernels are a separate cause. In networks of convolutions in 32 bits, half precision moves half of the
+bytes; this is a cause if the convolutions themselves are not a cause (bottlenecks/compute/rule.py). Of the work between
+the two matrix multiplications of attention, half counts as recoverable too. All causes together count for at most the
+regime's share.
+Threshold: fires at 50 % of the window.
+Source: a device regime limits the run if it owns more than half of the window; knowledge/kernels.toml lists the kernels
+that stream.
+"""
+
+from tb_bottleneck.base.measure import Measure
+from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.bottlenecks.compute.facts import (
+    full_precision_products,
+    memory_reached,
+    roofs_known,
+    shapes_recorded,
+    types_multiplied,
+)
+from tb_bottleneck.bottlenecks.compute.kernels import costliest_kernel
+from tb_bottleneck.bottlenecks.compute.rule import MIN_PRODUCT_SHARE
+from tb_bottleneck.bottlenecks.compute.wide_types import wide_activations
+from tb_bottleneck.bottlenecks.launch.compilation import compiled_regions, eager_functions
+from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
+from tb_bottleneck.bottlenecks.memory.attention import attention_passes, unfused_attention_share
+from tb_bottleneck.bottlenecks.memory.fusion import (
+    optimizer_launches,
+    optimizer_pointwise,
+    pointwise_kernels,
+    pointwise_share,
+)
+from tb_bottleneck.bottlenecks.rule import CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use
+from tb_bottleneck.measures.trace.recorded_facts import on_windows
+
+FIRES_AT = 0.50
+# A fifth of the window in unfused kernels is worth reporting: traceml's critical level for overheads.
+MIN_POINTWISE_SHARE = 0.20
+# One call replaces attention, so a tenth of the window is enough: traceml's warning level for overheads.
+MIN_ATTENTION_SHARE = 0.10
+RECOVERABLE_OF_POINTWISE = 0.5
+
+
+def judge(measures: Measures[Recording]) -> Judgement[Recording]:
+    """Returns the judgement of `memory` for a trace. Most causes are chains of pointwise kernels: fused into one
+    kernel, they read and write memory only once."""
+    share = measures.account.share(Regime.MEMORY)
+    evidence = (costliest_kernel, memory_reached, roofs_known, shapes_recorded, bandwidth_in_use)
+    causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
+    causes += _attention(measures, share) + _wide(measures, share)
+    status = FIRES if share >= FIRES_AT or causes else CLEAR
+    return Judgement(
+        status,
+        share,
+        RECOVERABLE_OF_POINTWISE * min(sum(cause.cost_share for cause in causes), share),
+        causes,
+        evidence,
+    )
+
+
+def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
+    """Returns two causes: the pointwise work of the model, which torch.compile fuses, and the pointwise work of the
+    optimizer. `share` is the regime's share of the window, and limits the costs. Costs may be 0."""
+    model = min(measures.value(pointwise_share, otherwise=0.0), share)
+    optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
+    evidence = (pointwise_share, pointwise_kernels, memory_reached)
+    unfused = Cause("unfused_pointwise", model, (*evidence, eager_functions, broken_graphs, on_windows), bounded=False)
+    in_use = isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure)
+    if not measures.on_device and in_use:
+        outside = (compiled_regions, eager_functions, broken_graphs, *evidence)
+        unfused = Cause("pointwise_outside_graphs", model, outside, bounded=False)
+    return (
+        unfused,
+        Cause("optimizer_passes", optimizer, (optimizer_pointwise, optimizer_launches), bounded=False),
+    )
+
+
+def _attention(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
+    """Returns the cause `unfused_attention` if the program computes attention with separate operators instead of a
+    fused one, and these operators take at least MIN_ATTENTION_SHARE of the window; otherwise (). `share` is the
+    regime's share of the window."""
+    attention = min(measures.value(unfused_attention_share, otherwise=0.0), share)
+    if attention < MIN_ATTENTION_SHARE:
+        return ()
+    return (Cause("unfused_attention", attention, (attention_passes, unfused_attention_share), bounded=False),)
+
+
+def _wide(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
+    """Returns the cause `fp32_activations` if a convolution network moves its activations in 32 bits for at least
+    MIN_POINTWISE_SHARE of the window, and its convolutions are not a cause themselves; otherwise (). `share` is the
+    regime's share."""
+    wide = min(measures.value(wide_activations, otherwise=0.0), share)
+    if wide < MIN_POINTWISE_SHARE or measures.value(full_precision_products, otherwise=0.0) >= MIN_PRODUCT_SHARE:
+        return ()
+    return (Cause("fp32_activations", wide, (wide_activations, types_multiplied), bounded=False),)
+
+
+RULE = Rule(Regime.MEMORY, judge, FIRES_AT)

@@ -1,0 +1,1 @@
+"""The host waits for the device, which then waits for launches."""

@@ -1,0 +1,1 @@
+"""Kernels too small to fill the device."""

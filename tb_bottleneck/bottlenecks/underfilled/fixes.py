@@ -1,0 +1,42 @@
+"""The scenario of a larger batch."""
+
+import numpy as np
+
+from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
+from tb_bottleneck.replay.scenario import Scenario
+from tb_bottleneck.roofline.kernel_bounds import underfilled
+from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+
+BATCH_FACTOR = 2
+SMALL_KERNEL_GROWTH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 1.0}
+
+
+def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Doubles the samples per step: kernels that are too small to fill the device take no longer.
+
+    Changes: kernels that fill the device, copies and data loading take twice as long. Kernels too small to fill the
+    device, the optimizer, collectives and the other host time stay the same. The window of the returned graph is the
+    time for the recorded number of samples, which need half as many steps.
+    Assumes: there is enough memory, and training converges as well with the larger batch.
+    Bounds: in the low estimate, small kernels take 1.5 times as long. The high estimate equals the expected one.
+    """
+    items, ops = graph.items, graph.base.ops
+    small = underfilled(ops, graph.base.recording.trace.multiprocessors)[items.op]
+    optimizer = graph.issued_in(graph.base.recording.optimizer_steps)
+    grows = np.where(
+        graph.with_work(*COMPUTE_KERNELS), np.where(small, SMALL_KERNEL_GROWTH[estimate], BATCH_FACTOR), 1.0
+    )
+    grows = np.where(
+        graph.with_work(Work.UPLOAD, Work.DOWNLOAD, Work.DEVICE_COPY), BATCH_FACTOR, np.where(optimizer, 1.0, grows)
+    )
+    gap = graph.gap_scaled(Activity.LOAD_BATCH, BATCH_FACTOR)
+    return graph.with_items(length=scale_column(items.length, grows), gap=gap).with_batch(BATCH_FACTOR)
+
+
+LARGER_BATCH = Scenario("batch", with_larger_batch)
+
+FIXES = {
+    "small_batch": LARGER_BATCH,
+}
+"""The scenario that simulates the fix of each cause."""

@@ -1,1 +1,0 @@
-"""Scenarios, one per file: the changes of a fix to the recorded graph, its assumptions and its bounds."""

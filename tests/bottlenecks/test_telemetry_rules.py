@@ -1,0 +1,80 @@
+"""The rules for telemetry: each documents its signals, and fires if the rule for traces fires."""
+
+import pytest
+from helpers.simulated_telemetry import HEALTHY, simulate
+from helpers.telemetry_problems import simulated_phase
+
+from tb_bottleneck.attribution.telemetry import telemetry_recording
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.bottlenecks import judge as traces
+from tb_bottleneck.bottlenecks import telemetry_judge as judge
+from tb_bottleneck.bottlenecks.rule import ABSTAINS, BROKEN, CLEAR
+from tb_bottleneck.bottlenecks.sync import rule as sync
+from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.telemetry.telemetry import Telemetry
+
+
+def test_traces_and_telemetry_judge_the_same_regimes_by_the_same_thresholds():
+    assert tuple(rule.regime for rule in judge.RULES) == REGIMES
+    assert [rule.fires_at for rule in judge.RULES] == [rule.fires_at for rule in traces.RULES]
+
+
+@pytest.mark.parametrize("problem", ["healthy", "few_workers", "hot", "link"])
+def test_no_rule_breaks(problem):
+    recorded = Telemetry()
+    recorded.add(simulate([simulated_phase(problem, 40.0)]))
+    verdicts = judge.judge_all(Measures(telemetry_recording.TelemetryRecording(recorded)))
+    assert BROKEN not in [verdict.judgement.status for verdict in verdicts]
+
+
+def test_on_a_cpu_telemetry_does_not_call_launching_clear():
+    """Telemetry cannot separate operators' own work from call overhead: a share of 0 was reported as measured."""
+    recorded = Telemetry()
+    of_a_gpu = (*HEALTHY, "gpu_utilisation", "device_busy")
+    recorded.add(
+        simulate([simulated_phase("on_cpu", 40.0)], facts={"device_kind": "cpu", "cores": 16}, without=of_a_gpu)
+    )
+    launch = next(
+        one
+        for one in judge.judge_all(Measures(telemetry_recording.TelemetryRecording(recorded)))
+        if one.regime == "launch"
+    )
+    assert launch.judgement.status == ABSTAINS
+    assert "only a trace distinguishes" in launch.judgement.missing
+
+
+class Known:
+    """Measures of a run on a device, by name."""
+
+    on_device = True
+
+    def __init__(self, values):
+        self.values = values
+
+    def __call__(self, measure):
+        value = self.values.get(measure.__name__)
+        return Missing(f"{measure.__name__} is missing") if value is None else Measure(value, "count")
+
+    def value(self, measure, otherwise):
+        return self.values.get(measure.__name__, otherwise)
+
+
+IDLE = {"device_idle": 0.4, "utilisation": 0.6}
+
+
+@pytest.mark.parametrize(
+    ("regime", "values", "status", "because"),
+    [
+        ("communication", {"world_size": 1}, CLEAR, ""),
+        ("communication", {"world_size": 2}, ABSTAINS, "only in traces"),
+        ("communication", {}, ABSTAINS, "world_size is missing"),
+        ("sync", {**IDLE, "idle_inside_phases": sync.FIRES_AT / 2}, CLEAR, ""),
+        ("sync", {**IDLE, "idle_inside_phases": sync.FIRES_AT}, ABSTAINS, "follows a wait"),
+        ("sync", {"device_idle": 0.4, "idle_inside_phases": 0.0}, ABSTAINS, "utilisation is missing"),
+    ],
+)
+def test_what_telemetry_does_not_show_is_clear_only_where_it_cannot_be(regime, values, status, because):
+    rule = next(rule for rule in judge.RULES if rule.regime == regime)
+    judgement = rule.judge(Known(values))
+    assert (judgement.status, because in judgement.missing) == (status, True)
