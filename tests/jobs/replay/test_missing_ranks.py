@@ -8,7 +8,8 @@ from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
 from tb_bottleneck.jobs.context import MAX_REPLAY_ERROR
 from tb_bottleneck.jobs.culprits import culprits_of
-from tb_bottleneck.jobs.report.health import health_of, is_trusted, late_ranks
+from tb_bottleneck.jobs.report.health import is_trusted, late_ranks, reasons_of
+from tb_bottleneck.jobs.report.wording import health_message
 
 PIPELINE = {"topology": "pipeline", "ranks": 16, "faults": Faults(host={9: 0.5})}
 """Stages of four ranks: rank 9 is in the pipeline of ranks 1, 5 and 13."""
@@ -107,13 +108,13 @@ def test_the_report_says_for_whom_the_recorded_ranks_wait(late):
     share, ranks = late_ranks(late)
     assert 0.1 < share < 0.6
     assert len(ranks) == 1, "one more recording would show it: all ranks are in one group"
-    (reason,) = (reason for reason in health_of(late).reasons if reason.code == "job_late")
+    (reason,) = (reason for reason in health_message(list(reasons_of(late))).reasons if reason.code == "job_late")
     assert f"rank {ranks[0]}" in reason.detail
 
 
 def test_ranks_in_the_place_of_others_are_named():
     context = context_without((5,), **MEGATRON)
-    (reason,) = (reason for reason in health_of(context).reasons if reason.code == "job_peers")
+    (reason,) = (reason for reason in health_message(list(reasons_of(context))).reasons if reason.code == "job_peers")
     assert reason.detail.endswith(f": 5 like {context.job.ranks[context.complete.rank[-1]]}.")
 
 
@@ -155,7 +156,7 @@ def test_a_stage_without_a_recording_leaves_a_bound(recorded):
 )
 def test_recordings_that_share_nothing_name_the_fewest_ranks_to_record_too(recorded, wanted):
     context = context_without(set(range(8)) - set(recorded), topology="pipeline", ranks=8)
-    reasons = {reason.code: reason.detail for reason in health_of(context).reasons}
+    reasons = {reason.code: reason.detail for reason in health_message(list(reasons_of(context))).reasons}
     assert ("job_not_connected" in reasons) == (wanted is not None)
     assert is_trusted(context)
     assert wanted is None or f"shares some with {wanted}, of which" in reasons["job_not_connected"]
