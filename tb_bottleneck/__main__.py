@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = int(options.run(options))
         sys.stdout.flush()
     except (NoCluster, NotFound, Unusable, Unreadable) as error:
-        from tb_bottleneck.base.untrusted_text import one_line
+        from tb_bottleneck.base.units import one_line
 
         print(f"tb-bottleneck: {one_line(error)}", file=sys.stderr)
         return 1 if isinstance(error, Unreadable) else 2

@@ -40,8 +40,7 @@ from tb_bottleneck.plugin.workers import questions
 from tb_bottleneck.plugin.workers.dispatch import answer
 from tb_bottleneck.plugin.workers.job_answers import computed_job
 from tb_bottleneck.report.cache import sidecar
-from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
-from tb_bottleneck.report.cache.report_store import Store
+from tb_bottleneck.report.cache.report_store import FileIdentity, Store, code_version, identity_of
 from tb_bottleneck.report.json_form import as_dict, as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.flight_recorder import dumps_in

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tb_bottleneck.base.untrusted_text import one_line, quoted
+from tb_bottleneck.base.units import one_line, quoted
 
 CHARACTERS_PER_TOKEN = 4
 """The usual estimate for English text and JSON."""

@@ -15,12 +15,11 @@ from mcp.server.stdio import stdio_server
 
 from tb_bottleneck.agents import details, overview
 from tb_bottleneck.agents.answers import UNTRUSTED
-from tb_bottleneck.agents.logdir import AgentLogdir
 from tb_bottleneck.agents.tool import Session, Tool
-from tb_bottleneck.agents.trainings import Trainings
+from tb_bottleneck.agents.trainings import AgentLogdir, Trainings
 from tb_bottleneck.agents.workers import Tell, Workers
 from tb_bottleneck.base.errors import BottleneckError
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line
 from tb_bottleneck.version import __version__
 
 INSTRUCTIONS = (

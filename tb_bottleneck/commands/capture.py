@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_bottleneck.base.errors import NotFound
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line
 from tb_bottleneck.commands.arguments import add_subparser
 
 if TYPE_CHECKING:

@@ -133,7 +133,7 @@ def unreadable(reports: "list[Report]") -> list[str]:
 def print_problems(problems: list[str]) -> None:
     """Prints each problem on a line of standard error."""
     if problems:
-        from tb_bottleneck.base.untrusted_text import one_line
+        from tb_bottleneck.base.units import one_line
 
         for problem in problems:
             print(f"tb-bottleneck: {one_line(problem)}", file=sys.stderr)

@@ -62,7 +62,7 @@ def progress_bar() -> Iterator[Callable[[str], ProgressCallback]]:
 def _line(bar: "Progress", text: str) -> ProgressCallback:
     for task in bar.task_ids:
         bar.remove_task(task)
-    from tb_bottleneck.base.untrusted_text import one_line
+    from tb_bottleneck.base.units import one_line
 
     return partial(_show, bar, bar.add_task(one_line(text), total=None))
 

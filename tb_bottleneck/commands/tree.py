@@ -131,7 +131,7 @@ def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace
 def _show_difference(before: "Tree", after: "Tree", options: argparse.Namespace) -> None:
     import json
 
-    from tb_bottleneck.base.untrusted_text import one_line
+    from tb_bottleneck.base.units import one_line
     from tb_bottleneck.drilldown.tree.message import aligned
     from tb_bottleneck.drilldown.tree.selection import largest_change, matching
     from tb_bottleneck.text.tree import difference_text, grouping_text, tree_dict

@@ -22,7 +22,7 @@ from tb_bottleneck.comparison.workload.operator_time import memory_rows
 from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.measures.batch_size import LOSS_ROWS, SamplesPerStep, batch_size_of
-from tb_bottleneck.report.builders.predictions import why_not_trusted
+from tb_bottleneck.report.builders.gains import why_not_trusted
 from tb_bottleneck.report.digest import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA

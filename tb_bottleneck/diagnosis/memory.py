@@ -10,8 +10,7 @@ from tb_bottleneck.memory.findings import findings_of
 from tb_bottleneck.memory.forecast.batch_scaling import samples_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster
 from tb_bottleneck.memory.memory_course import course_of
-from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
-from tb_bottleneck.memory.snapshot.snapshot_forecasts import forecasts_of_snapshot
+from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot, forecasts_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.report.builders.memory import memory_message

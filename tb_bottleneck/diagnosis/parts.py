@@ -21,8 +21,7 @@ from tb_bottleneck.bottlenecks.launch.compiled_steps import compiled_steps
 from tb_bottleneck.bottlenecks.launch.graph_replays import graph_replays
 from tb_bottleneck.measures.user_code.step_parts import step_parts
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.report.builders.compilation import recorded_compilation, replayed_graphs
-from tb_bottleneck.report.builders.details import input_pipeline, parts_of_step
+from tb_bottleneck.report.builders.details import input_pipeline, parts_of_step, recorded_compilation, replayed_graphs
 from tb_bottleneck.report.builders.report_builder import Details
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb

@@ -26,8 +26,7 @@ from tb_bottleneck.measures.telemetry.efficiency import telemetry_figures
 from tb_bottleneck.memory.telemetry_memory import TelemetryMemory
 from tb_bottleneck.quality.telemetry_defects import telemetry_defects
 from tb_bottleneck.quality.trace_defects import Defect
-from tb_bottleneck.report.builders.compilation import logged_compilation
-from tb_bottleneck.report.builders.details import input_pipeline
+from tb_bottleneck.report.builders.details import input_pipeline, logged_compilation
 from tb_bottleneck.report.builders.evidence_source_texts import Places
 from tb_bottleneck.report.builders.findings import Diagnosis
 from tb_bottleneck.report.builders.memory import findings_message, memory_message

@@ -22,8 +22,7 @@ from tb_bottleneck.measures.user_code.places import Place
 from tb_bottleneck.quality.degradations import degradations_of, host_not_recorded_defect, stacks_defects, warmup_defect
 from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect, work_ran_on_cpu
 from tb_bottleneck.report.builders.findings import Diagnosis, causes_by_cost
-from tb_bottleneck.report.builders.gains import trace_confidence
-from tb_bottleneck.report.builders.predictions import NotPredicted
+from tb_bottleneck.report.builders.gains import NotPredicted, trace_confidence
 from tb_bottleneck.report.builders.recording_description import membership_of, trace_origin, trace_window, unused_device
 from tb_bottleneck.report.builders.report_builder import (
     Facts,

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tb_bottleneck.base.persistence import open_regular
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line
 from tb_bottleneck.schema.signals import HEARTBEAT_FILE, HEARTBEAT_SCHEMA
 
 MAX_BYTES = 64_000

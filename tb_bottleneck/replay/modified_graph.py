@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.attribution.activity_times import ActivityTimes
 from tb_bottleneck.attribution.cpu_attribution import undisturbed_share
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.idle_gaps import ActivityTimes
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.replay.graph.blocks import Layout, layout_of

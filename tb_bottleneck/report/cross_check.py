@@ -11,8 +11,7 @@ from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.bottlenecks.texts import telemetry_advice
 from tb_bottleneck.report.builders.evidence_source_texts import sentence_about
-from tb_bottleneck.report.efficiency.figures import with_rates
-from tb_bottleneck.report.efficiency.joined import joined_efficiency
+from tb_bottleneck.report.efficiency.figures import joined_efficiency, with_rates
 from tb_bottleneck.report.memory_alert import joined_memory, with_alert_of
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
 from tb_bottleneck.report.same_process import pairs_of

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from tb_bottleneck.base.persistence import open_regular
-from tb_bottleneck.base.units import NS_PER_US
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import NS_PER_US, one_line
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 VARIABLE = "TB_BOTTLENECK_SOURCE"

@@ -16,7 +16,7 @@ import msgspec
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.limited_process import run_limited
 from tb_bottleneck.base.persistence import open_regular
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line
 from tb_bottleneck.sources.plain_pickle import plain_value
 
 MAX_BYTES = 256 << 20

@@ -6,8 +6,7 @@ The lines and their order are the same for every report. Names that a recording 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tb_bottleneck.base.units import share_text
-from tb_bottleneck.base.untrusted_text import one_line, quoted
+from tb_bottleneck.base.units import one_line, quoted, share_text
 from tb_bottleneck.report.digest import plan_leads
 from tb_bottleneck.report.figure_text import lines_text, place_text
 from tb_bottleneck.report.memory_alert import leading_alert

@@ -1,12 +1,12 @@
 """Shows documents as HTML: a part of a notebook, or one page without scripts and without other files.
 
-All text is escaped, and names from files are one line each (base/untrusted_text.py).
+All text is escaped, and names from files are one line each (base/units.py).
 """
 
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line
 from tb_bottleneck.report.source_lines import add_source, source_folder
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text.document import Document, Line, Table

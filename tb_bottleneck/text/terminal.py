@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line
 from tb_bottleneck.text.document import Document, Line, Table
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.base.units import NS_PER_S, bytes_text, duration_text, rate_text, share_text
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import NS_PER_S, bytes_text, duration_text, one_line, rate_text, share_text
 from tb_bottleneck.drilldown.tree.selection import REST, values_of
 from tb_bottleneck.drilldown.tree.tree import COLUMNS, Tree
 from tb_bottleneck.report.figure_text import count_text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, read_all
 
 MAX_OUTPUT = 2_000

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line
 from tb_bottleneck.trial.block_process import START_S, Ended, Process, ProgramFailed, end_all
 from tb_bottleneck.trial.block_result import BlockFailed, BlockResult
 from tb_bottleneck.trial.changes import Change

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from string import Template
 from typing import Any
 
-from tb_bottleneck.base.units import duration_text
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import duration_text, one_line
 from tb_bottleneck.trial.changes import KINDS
 from tb_bottleneck.trial.trial import Trial, Variant
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.activity_times import ActivityTimes, no_time, times_of
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.idle_gaps import ActivityTimes, no_time, times_of
 
 LOADING = np.array([0, 5, 7])
 

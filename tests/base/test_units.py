@@ -8,8 +8,7 @@ from decimal import Decimal
 import pytest
 from google.protobuf import json_format
 
-from tb_bottleneck.base.units import bytes_text, duration_text, rate_text, share_text, us_to_ns
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import bytes_text, duration_text, one_line, rate_text, share_text, us_to_ns
 from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.schema.bottleneck_pb2 import Device, Report
 

@@ -25,8 +25,7 @@ sys.path.insert(0, str(CHECKOUT))
 from tb_bottleneck.base.persistence import CACHE_VARIABLE  # noqa: E402
 from tb_bottleneck.diagnosis.trace import diagnose  # noqa: E402
 from tb_bottleneck.plugin.plugin import ANALYSE  # noqa: E402
-from tb_bottleneck.report.cache.file_identity import identity_of  # noqa: E402
-from tb_bottleneck.report.cache.report_store import Store  # noqa: E402
+from tb_bottleneck.report.cache.report_store import Store, identity_of  # noqa: E402
 from tb_bottleneck.sources.logdir import scan  # noqa: E402
 from tests.plugin.tenant import Tenant  # noqa: E402
 

@@ -11,7 +11,7 @@ from tb_bottleneck.__main__ import main
 from tb_bottleneck.commands import diagnose
 from tb_bottleneck.commands.list_runs import COLUMN_NAMES, add
 from tb_bottleneck.commands.terminal import stdout_layout
-from tb_bottleneck.text.table_columns import COLUMNS
+from tb_bottleneck.text.table import COLUMNS
 from tb_bottleneck.text.table_rows import SORTS
 
 SLOW, BUSY = repeated(9, loader="######....", gpu="......####"), repeated(9, loader="#.........", gpu=".#########")

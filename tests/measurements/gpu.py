@@ -26,7 +26,7 @@ from tb_bottleneck.comparison.runs.compared_run import judge_run  # noqa: E402
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if  # noqa: E402
 from tb_bottleneck.memory.forecast.batch_scaling import samples_of  # noqa: E402
 from tb_bottleneck.memory.forecast.forecasts import Forecast, Forecaster  # noqa: E402
-from tb_bottleneck.memory.snapshot.snapshot_forecasts import forecasts_of_snapshot  # noqa: E402
+from tb_bottleneck.memory.snapshot.snapshot_findings import forecasts_of_snapshot  # noqa: E402
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory  # noqa: E402
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory  # noqa: E402
 from tb_bottleneck.sources.snapshot.allocator_snapshot import snapshot_in  # noqa: E402

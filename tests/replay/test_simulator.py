@@ -7,8 +7,8 @@ import pytest
 from helpers.drawn_graphs import UNIT_NS, drawn_recording
 from helpers.simulated_recordings import simulated_recording
 
-from tb_bottleneck.attribution.activity_times import times_of
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.idle_gaps import times_of
 from tb_bottleneck.replay.graph.blocks import layout_of
 from tb_bottleneck.replay.graph.graph import Graph, graph_of
 from tb_bottleneck.replay.graph.host_rows import NONE

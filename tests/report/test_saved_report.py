@@ -8,8 +8,7 @@ from google.protobuf.json_format import ParseError
 
 from tb_bottleneck.comparison.runs.compared_run import JudgedRun
 from tb_bottleneck.comparison.runs.report_comparison import run_from_reports
-from tb_bottleneck.report.json_form import as_dict
-from tb_bottleneck.report.saved_report import parse_report
+from tb_bottleneck.report.json_form import as_dict, parse_report
 from tb_bottleneck.schema.compile_log import SCHEMA
 
 SCHEMA_1 = Path(__file__).parent / "saved" / "schema_1.json"

@@ -17,8 +17,7 @@ from tb_bottleneck.__main__ import main
 from tb_bottleneck.base.errors import NotFound, Unreadable
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cache.cached_diagnosis import diagnose_cached
-from tb_bottleneck.report.cache.file_identity import identity_of
-from tb_bottleneck.report.cache.report_store import Store
+from tb_bottleneck.report.cache.report_store import Store, identity_of
 from tb_bottleneck.sources.logdir import scan
 from tb_bottleneck.sources.paths import filesystem_of, is_url, status_of
 from tb_bottleneck.sources.remote_files import _ns, _status

@@ -3,9 +3,8 @@
 import pytest
 
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.text.run_names import recorded_at, short_names
 from tb_bottleneck.text.table import table_text, table_values
-from tb_bottleneck.text.table_rows import SORTS, rows_of
+from tb_bottleneck.text.table_rows import SORTS, recorded_at, rows_of, short_names
 from tb_bottleneck.text.terminal import Layout
 
 

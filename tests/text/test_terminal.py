@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line
 from tb_bottleneck.bottlenecks.texts import regime_advice
 from tb_bottleneck.text.terminal import Layout, Line, cut, shortened
 

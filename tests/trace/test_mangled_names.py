@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_bottleneck.trace.columns.labels import MAX_NAME, Labels
-from tb_bottleneck.trace.mangled_names import identifiers
+from tb_bottleneck.trace.kernel_names import identifiers
 
 FILL = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_"
 CLAMP = (

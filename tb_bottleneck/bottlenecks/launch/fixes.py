@@ -1,15 +1,163 @@
-"""Scenarios with fewer launches: CUDA graphs and batched calls."""
+"""Scenarios with fewer launches: CUDA graphs and batched calls.
+
+Scenarios of fused optimizers: one kernel for many parameters, which reads and writes each parameter once.
+"""
+
+from collections import Counter
+from math import prod
 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.bottlenecks.launch.optimizers import FUSED_OPTIMIZER
-from tb_bottleneck.bottlenecks.memory.fusion import repeated_calls
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
+from tb_bottleneck.base.measure import Measure, Record
+from tb_bottleneck.bottlenecks.memory.fusion import (
+    MANY_PARAMETERS,
+    optimizer_pointwise,
+    pointwise_operators,
+    repeated_calls,
+)
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
-from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario
+from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, scaled_on_cpu
 from tb_bottleneck.roofline.kernel_bounds import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
-from tb_bottleneck.trace.table import Floats
+from tb_bottleneck.trace.kernel_names import name_matches
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.table import Floats, Rows
+
+DISPATCH_LEFT = {Estimate.EXPECTED: 0.1, Estimate.LOW: 0.33, Estimate.HIGH: 0.0}
+FUSED_PAUSE_NS = 1_000
+STATES = {"SGD": 0, "Adam": 2, "AdamW": 2, "Adagrad": 1}
+"""Tensors of state per parameter of the optimizers with a fused implementation (pytorch docs, torch.optim). Operators
+show the momentum of SGD and the maximum of amsgrad."""
+ELEMENTS = (2**10, 2**12, 2**14, 2**16)
+PER_TRAFFIC_ON_CPU = (0.44, 0.57, 0.71, 0.87)
+"""The ratio: (time fused / time of the loop) / (traffic fused / traffic of the loop), for each number of elements of a
+parameter in ELEMENTS. The values are medians of seven kinds of optimizers with matrices of 8 to 4,096 rows (torch 2.13,
+one core of an AMD EPYC)."""
+OF_MEDIAN_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.55, Estimate.HIGH: 0.64}
+"""The range of the measurements of PER_TRAFFIC_ON_CPU relative to their medians. One measurement is left out: 0.45 for
+Adam, whose loop allocates its temporaries."""
+PER_TRAFFIC_ON_DEVICE = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 0.8}
+"""The ratio of PER_TRAFFIC_ON_CPU on a device. The expected value is 1, because bandwidth limits both optimizers. The
+bounds are a choice: a cache that holds a parameter makes the later passes of the loop faster."""
+
+MAX_UNKNOWN = 0.2
+"""Share of the window in pointwise kernels of the optimizer from which on these kernels are a cause of their own
+(bottlenecks/memory/rule.py)."""
+
+
+def with_fused_optimizer(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+    """Uses a fused optimizer, which updates hundreds of parameters with each kernel.
+
+    Returns None if the memory traffic of the optimizer is not known (optimizer_traffic), and either the run is on the
+    CPU or the pointwise kernels of the optimizer take more than MAX_UNKNOWN of the window.
+
+    Changes: on a device, dispatching and launches inside Optimizer.step take DISPATCH_LEFT of their time, and pauses
+    between its kernels are at most FUSED_PAUSE_NS. The time of kernels limited by memory is multiplied by the remaining
+    share of the traffic and by PER_TRAFFIC_ON_DEVICE; it stays the same if the traffic is not known. On the CPU, the
+    time of operators and Python inside Optimizer.step is multiplied by the remaining share of the traffic and by
+    PER_TRAFFIC_ON_CPU. No time gets longer.
+    Assumes: the optimizer has a fused implementation.
+    Bounds: the low and the high estimate use the corresponding values of DISPATCH_LEFT, PER_TRAFFIC_ON_DEVICE and
+    OF_MEDIAN_ON_CPU.
+    """
+    recording = graph.base.recording
+    steps, traffic = recording.optimizer_steps, optimizer_traffic(recording)
+    if traffic is None and (not recording.on_device or _kernel_share(recording) > MAX_UNKNOWN):
+        return None
+    if traffic is not None and not recording.on_device:
+        usual = float(np.interp(np.log2(traffic.elements), np.log2(ELEMENTS), PER_TRAFFIC_ON_CPU))
+        return scaled_on_cpu(graph, steps, min(traffic.left * usual * OF_MEDIAN_ON_CPU[estimate], 1.0))
+    items, remaining = graph.items, DISPATCH_LEFT[estimate]
+    inside, part = graph.issued_in(steps), graph.gap_share_in(steps)
+    left = 1.0 if traffic is None else min(traffic.left * PER_TRAFFIC_ON_DEVICE[estimate], 1.0)
+    streams = inside & graph.with_work(Work.STREAMING)
+    return graph.with_items(
+        gap=graph.gap_scaled(Activity.DISPATCH, 1 - part * (1 - remaining)),
+        cost=np.where(inside, scale_column(items.cost, remaining), items.cost),
+        length=scale_column(items.length, np.where(streams, left, 1.0)),
+        pause=np.where(inside & (items.frozen == 0), np.minimum(items.pause, FUSED_PAUSE_NS), items.pause),
+    )
+
+
+FUSED_OPTIMIZER = Scenario("optimizer", with_fused_optimizer, on_cpu=True)
+
+
+def _kernel_share(recording: Recording) -> float:
+    share = optimizer_pointwise(recording)
+    return share.value if isinstance(share, Measure) else 0.0
+
+
+class Traffic(Record, frozen=True):
+    """The memory traffic of an optimizer that loops over its parameters. `left` is (traffic of a fused optimizer /
+    recorded traffic), at most 1; `elements` is the mean number of elements of a parameter tensor."""
+
+    left: float
+    elements: float
+
+
+@memoized
+def optimizer_traffic(recording: Recording) -> Traffic | None:
+    """Returns the memory traffic of an optimizer that loops over its parameters, and of its fused implementation.
+
+    Returns None if no shapes were recorded, for an optimizer without a fused implementation, for several kinds of
+    optimizers, and if a part of the parameters is already updated together.
+
+    An operator reads its tensors and writes one. A fused kernel reads the parameter, its gradient and its state, and
+    writes the parameter and its state: 3 elements, and 2 of each state. Parameters are counted by the operator that
+    updates them: `addcdiv_`, or `add_` for SGD. All tensors are assumed to have one type.
+    """
+    trace, events = recording.trace, recording.trace.events
+    optimizers = {
+        trace.names[name].removeprefix(OPTIMIZER_STEP).partition(".")[0]
+        for name in np.unique(events.name[trace.rows(Kind.ANNOTATION, Kind.CPU_OP)]).tolist()
+        if trace.names[name].startswith(OPTIMIZER_STEP)
+    }
+    if len(optimizers) != 1 or not optimizers <= STATES.keys():
+        return None
+    rows = _rows(recording)
+    kinds, calls = np.unique(np.stack((events.name[rows], events.signature[rows])), axis=1, return_counts=True)
+    elements: Counter[str] = Counter()
+    updates: Counter[str] = Counter()
+    recorded = 0
+    for (name, signature), count in zip(kinds.T.tolist(), calls.tolist(), strict=True):
+        operands = operands_of(trace.signatures[signature])
+        if operands is None:
+            return None
+        sizes = [prod(dim) for dim in operands.dims if dim and all(isinstance(size, int) for size in dim)]
+        operator = trace.names[name].removeprefix("aten::")
+        recorded += count * (sum(sizes) + max(sizes, default=0))
+        elements[operator] += count * max(sizes, default=0)
+        updates[operator] += count * bool(sizes)
+    if optimizers == {"SGD"}:  # with momentum, a parameter is multiplied once and added to twice
+        updated, state = elements["add_"] - elements["mul_"], elements["mul_"]
+        number = updates["add_"] - updates["mul_"]
+    else:
+        updated, number = elements["addcdiv_"], updates["addcdiv_"]
+        state = STATES[optimizers.pop()] * updated + elements["maximum"]
+    if updated <= 0 or number <= 0:
+        return None
+    return Traffic(min((3 * updated + 2 * state) / recorded, 1.0), updated / number)
+
+
+def _rows(recording: Recording) -> Rows:
+    """Returns the events of the outermost pointwise operators inside Optimizer.step, as rows of `trace.events`; none if
+    the optimizer already updates some parameters together."""
+    trace, events = recording.trace, recording.trace.events
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[recording.optimizer_steps.contains(events.start[rows])]
+    if name_matches(trace.names, events.name[rows], lambda name: name.startswith(MANY_PARAMETERS)).any():
+        return rows[:0]
+    rows, _ = pointwise_operators(recording, in_optimizer=True)
+    rows = rows[np.lexsort((-events.end[rows], events.start[rows]))]
+    reach = np.maximum.accumulate(events.end[rows])
+    top: Rows = rows[np.append(True, events.start[rows][1:] >= reach[:-1])[: len(rows)]]
+    return top
+
 
 # The remaining share of the dispatching: one call per graph instead of one per kernel.
 GRAPH_DISPATCH_SHARE = 0.05

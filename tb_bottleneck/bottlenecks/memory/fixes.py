@@ -5,7 +5,7 @@ import numpy as np
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.bottlenecks.compute.fixes import MIXED_PRECISION
-from tb_bottleneck.bottlenecks.launch.optimizers import FUSED_OPTIMIZER
+from tb_bottleneck.bottlenecks.launch.fixes import FUSED_OPTIMIZER
 from tb_bottleneck.bottlenecks.memory.attention import AttentionWork, attention_work
 from tb_bottleneck.knowledge.catalogue import first_match, fusible_patterns
 from tb_bottleneck.knowledge.gpus import GIGA, TERA

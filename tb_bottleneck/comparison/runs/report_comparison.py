@@ -18,7 +18,7 @@ from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun, representative_report
 from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.knowledge.comparison_texts import headline_text
-from tb_bottleneck.report.saved_report import parse_report
+from tb_bottleneck.report.json_form import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.table import Ints
 

@@ -1,7 +1,6 @@
 """Formats the values in texts of comparisons: speedups, durations, and untrusted names and settings."""
 
-from tb_bottleneck.base.units import duration_text
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import duration_text, one_line
 
 SAME_SPEED_WITHIN = 0.02  # smaller changes are called "the same": only hundreds of steps would show them
 # Smallest relative change that matters. A smaller change may be the difference between two runs of one training.

@@ -39,7 +39,7 @@ from tb_bottleneck.knowledge.comparison_texts import what_if_text
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenario import CannotPredict, ParameterScenario, Scenario
-from tb_bottleneck.report.builders.predictions import why_not_trusted
+from tb_bottleneck.report.builders.gains import why_not_trusted
 from tb_bottleneck.report.digest import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA

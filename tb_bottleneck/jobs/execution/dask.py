@@ -14,7 +14,7 @@ from typing import Any
 
 from tb_bottleneck.base.errors import NoCluster
 from tb_bottleneck.jobs.execution.rank_analysis import RankResult, Task, analyse, failed_result
-from tb_bottleneck.report.cache.file_identity import code_version
+from tb_bottleneck.report.cache.report_store import code_version
 from tb_bottleneck.sources.paths import filesystem_of, status_of
 from tb_bottleneck.workers.ipc import WorkerFailure
 

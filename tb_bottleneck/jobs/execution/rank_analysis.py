@@ -14,8 +14,7 @@ from tb_bottleneck.sources.telemetry.event_files import is_event_file
 
 if TYPE_CHECKING:
     from tb_bottleneck.attribution.trace_recording import Recording
-    from tb_bottleneck.report.cache.file_identity import FileIdentity
-    from tb_bottleneck.report.cache.report_store import Store
+    from tb_bottleneck.report.cache.report_store import FileIdentity, Store
     from tb_bottleneck.schema import bottleneck_pb2 as pb
     from tb_bottleneck.workers.ipc import Refusal, WorkerFailure
 
@@ -76,8 +75,7 @@ def _with_files(task: Task, progress: Progress | None) -> RankResult:
     """Returns the result of one recording, from the cache or from a report next to the recording if possible. If the
     task asks for it, fills the cache and writes the report next to the recording."""
     from tb_bottleneck.report.cache.cached_diagnosis import is_repeatable
-    from tb_bottleneck.report.cache.file_identity import identity_of
-    from tb_bottleneck.report.cache.report_store import Store
+    from tb_bottleneck.report.cache.report_store import Store, identity_of
 
     identity = identity_of(task.path)
     store = Store.from_environment(os.environ) if task.cache else None

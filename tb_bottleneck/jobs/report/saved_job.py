@@ -32,7 +32,7 @@ from tb_bottleneck.jobs.report.wording import (
     with_texts,
     without_texts,
 )
-from tb_bottleneck.report.cache.file_identity import code_version, identity_of
+from tb_bottleneck.report.cache.report_store import code_version, identity_of
 from tb_bottleneck.report.cache.sidecar import MODE
 from tb_bottleneck.report.jobs import MAX_LISTED_RANKS
 from tb_bottleneck.report.json_form import as_dict, refuse_not_finite

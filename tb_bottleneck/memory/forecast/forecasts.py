@@ -7,8 +7,7 @@ import numpy as np
 
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.forecast.batch_scaling import BatchScaling, ScalingRules
-from tb_bottleneck.memory.forecast.lifetimes import lives_of, peak_of
-from tb_bottleneck.memory.forecast.precision import checkpointed_peak, mixed_precision_peaks
+from tb_bottleneck.memory.forecast.precision import checkpointed_peak, lives_of, mixed_precision_peaks, peak_of
 from tb_bottleneck.memory.trace_memory import TraceMemory
 from tb_bottleneck.memory.weights import optimizer_name, state_of
 

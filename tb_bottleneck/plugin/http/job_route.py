@@ -15,8 +15,8 @@ from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tb_bottleneck.plugin.workers.questions import JobQuestion, TraceFile
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.jobs import jobs_in, jobs_of
+from tb_bottleneck.report.json_form import save_command
 from tb_bottleneck.report.rank_rows import make_brief, rank_rows
-from tb_bottleneck.report.saved_report import save_command
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.job_pb2 import JobAnswer, RankTable
 from tb_bottleneck.sources.logdir import RecordingFile

@@ -15,7 +15,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request
 from werkzeug.wrappers import Response as WsgiResponse
 
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line
 from tb_bottleneck.plugin.http.static_files import HostPolicy, refusal
 from tb_bottleneck.plugin.turns import short_turns
 from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState

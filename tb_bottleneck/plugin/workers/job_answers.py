@@ -11,8 +11,8 @@ from tb_bottleneck.jobs.report.saved_job import JobTables, Stale, read
 from tb_bottleneck.jobs.report.wording import headline_of
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.plugin.workers.questions import JobQuestion, SavedJobQuestion, TraceFile
+from tb_bottleneck.report.json_form import save_command
 from tb_bottleneck.report.rank_rows import make_brief, speaker_of
-from tb_bottleneck.report.saved_report import save_command
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.schema.job_pb2 import JobAnswer
 from tb_bottleneck.sources.file_system import without_host

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tb_bottleneck.attribution.activity_times import times_of
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.idle_gaps import times_of
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import merge, subtract
 from tb_bottleneck.base.regime import Regime

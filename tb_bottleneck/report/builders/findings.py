@@ -20,8 +20,7 @@ from tb_bottleneck.report.builders.evidence_source_texts import (
     most_of_it,
     place_rows,
 )
-from tb_bottleneck.report.builders.gains import stated_confidence, stated_gain, stated_severity
-from tb_bottleneck.report.builders.predictions import NotPredicted
+from tb_bottleneck.report.builders.gains import NotPredicted, stated_confidence, stated_gain, stated_severity
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 

@@ -24,7 +24,7 @@ from tb_bottleneck.report.builders.evidence_source_texts import (
     SourceTexts,
 )
 from tb_bottleneck.report.builders.findings import Diagnosis, DiagnosisWriter, causes_by_cost
-from tb_bottleneck.report.builders.predictions import NotPredicted, plan_rows, replay_check
+from tb_bottleneck.report.builders.gains import NotPredicted, plan_rows, replay_check
 from tb_bottleneck.report.builders.recording_description import Origin, Window
 from tb_bottleneck.report.efficiency.figures import efficiency_of, with_rates
 from tb_bottleneck.report.memory_alert import alert_of

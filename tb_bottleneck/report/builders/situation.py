@@ -12,8 +12,7 @@ from tb_bottleneck.attribution.owned_spans import Account
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
-from tb_bottleneck.base.units import duration_text
-from tb_bottleneck.base.untrusted_text import quoted
+from tb_bottleneck.base.units import duration_text, quoted
 from tb_bottleneck.bottlenecks.compute import rule as compute
 from tb_bottleneck.bottlenecks.input import rule as input
 from tb_bottleneck.bottlenecks.input.loader import WORKER_ITERATOR, loader_fetch, loader_iterator

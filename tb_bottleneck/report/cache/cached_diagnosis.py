@@ -4,8 +4,7 @@ import os
 from collections.abc import Callable
 
 from tb_bottleneck.report.cache import sidecar
-from tb_bottleneck.report.cache.file_identity import identity_of
-from tb_bottleneck.report.cache.report_store import Store
+from tb_bottleneck.report.cache.report_store import Store, identity_of
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 
 Analyse = Callable[..., Report]

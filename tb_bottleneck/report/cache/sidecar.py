@@ -16,18 +16,15 @@ from google.protobuf.message import Message
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.persistence import write_atomically
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.base.units import share_text
-from tb_bottleneck.base.untrusted_text import one_line
+from tb_bottleneck.base.units import one_line, share_text
 from tb_bottleneck.bottlenecks.registry import scenarios
 from tb_bottleneck.bottlenecks.texts import assumptions, regime_advice, word
 from tb_bottleneck.knowledge.memory_texts import memory_advice
 from tb_bottleneck.knowledge.texts import words_for
 from tb_bottleneck.report.builders.action import action_of, verdict_action
-from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version
-from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES
-from tb_bottleneck.report.json_form import as_dict
+from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES, FileIdentity, code_version
+from tb_bottleneck.report.json_form import as_dict, parse_report
 from tb_bottleneck.report.memory_alert import alert_of
-from tb_bottleneck.report.saved_report import parse_report
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.compile_log import SCHEMA
 from tb_bottleneck.sources.logdir import SIDECAR_ENDING

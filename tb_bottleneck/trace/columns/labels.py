@@ -14,8 +14,8 @@ import numpy as np
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.sources.trace_event import Event, decode_event
 from tb_bottleneck.trace.columns.number_columns import narrow
+from tb_bottleneck.trace.kernel_names import identifiers
 from tb_bottleneck.trace.kinds import Kind, kind_of_row
-from tb_bottleneck.trace.mangled_names import identifiers
 from tb_bottleneck.trace.table import Bools, Ints
 
 # Longer names are cut, because names are displayed and a trace may contain a name of several megabytes.

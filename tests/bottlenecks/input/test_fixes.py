@@ -5,8 +5,8 @@ import pytest
 from helpers import draw
 from helpers.drawn_graphs import UNIT_NS, after_fix, columns, drawn_graph
 
-from tb_bottleneck.attribution.activity_times import no_time, times_of
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.idle_gaps import no_time, times_of
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.bottlenecks.input import fixes as loader
 from tb_bottleneck.bottlenecks.input.fixes import (

@@ -7,7 +7,7 @@ from helpers.drawn_graphs import after_fix, columns, drawn_graph
 from helpers.simulated_graphs import simulated_graph
 from simulate.workload import launch_bound
 
-from tb_bottleneck.bottlenecks.launch.optimizers import FUSED_OPTIMIZER, OF_MEDIAN_ON_CPU, PER_TRAFFIC_ON_CPU
+from tb_bottleneck.bottlenecks.launch.fixes import FUSED_OPTIMIZER, OF_MEDIAN_ON_CPU, PER_TRAFFIC_ON_CPU
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.replay.modified_graph import Estimate
 

@@ -6,8 +6,7 @@ from helpers.simulated_training_memory import SimulatedTraining
 
 from tb_bottleneck.memory.forecast.batch_scaling import samples_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster
-from tb_bottleneck.memory.forecast.lifetimes import lives_of, peak_of
-from tb_bottleneck.memory.forecast.precision import checkpointed_peak
+from tb_bottleneck.memory.forecast.precision import checkpointed_peak, lives_of, peak_of
 from tb_bottleneck.memory.trace_memory import TraceMemory, trace_memory
 
 GPU_WORK = {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 100, "dur": 5, "args": {"device": 0}}

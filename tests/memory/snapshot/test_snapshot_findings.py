@@ -15,8 +15,7 @@ from helpers.snapshots import BASE, block, segment
 from tb_bottleneck.memory.finding import MemoryFinding
 from tb_bottleneck.memory.forecast.forecasts import Forecast
 from tb_bottleneck.memory.snapshot.module_calls import _split
-from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot
-from tb_bottleneck.memory.snapshot.snapshot_forecasts import forecasts_of_snapshot
+from tb_bottleneck.memory.snapshot.snapshot_findings import findings_of_snapshot, forecasts_of_snapshot
 from tb_bottleneck.memory.snapshot.snapshot_memory import snapshot_memory
 from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot, snapshot_in
 

@@ -7,7 +7,7 @@ import pytest
 from helpers.draw import drawn
 
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.report.builders.predictions import why_not_simulated
+from tb_bottleneck.report.builders.gains import why_not_simulated
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text.report import render
 

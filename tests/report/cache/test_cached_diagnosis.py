@@ -6,8 +6,7 @@ import pytest
 
 from tb_bottleneck.report.cache import sidecar
 from tb_bottleneck.report.cache.cached_diagnosis import diagnose_cached, is_repeatable, listed
-from tb_bottleneck.report.cache.file_identity import identity_of
-from tb_bottleneck.report.cache.report_store import Store
+from tb_bottleneck.report.cache.report_store import Store, identity_of
 from tb_bottleneck.schema.bottleneck_pb2 import Health, RegimeVerdict, Report
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.base import persistence
-from tb_bottleneck.report.cache import file_identity, report_store
-from tb_bottleneck.report.cache.file_identity import FileIdentity, code_version, identity_of
-from tb_bottleneck.report.cache.report_store import Store
+from tb_bottleneck.report.cache import report_store
+from tb_bottleneck.report.cache import report_store as file_identity
+from tb_bottleneck.report.cache.report_store import FileIdentity, Store, code_version, identity_of
 from tb_bottleneck.schema.bottleneck_pb2 import Health, Report
 
 TRACE = FileIdentity("/logs/a.pt.trace.json", 7, 1)
@@ -174,7 +174,7 @@ def test_by_default_it_is_in_the_cache_directory_of_the_user(tmp_path, monkeypat
 MANY = """
 import sys
 from pathlib import Path
-from tb_bottleneck.report.cache.file_identity import FileIdentity
+from tb_bottleneck.report.cache.report_store import FileIdentity
 from tb_bottleneck.report.cache.report_store import Store
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 store = Store(Path(sys.argv[1]), "1", max_bytes=20_000)

@@ -12,7 +12,7 @@ from tb_bottleneck.base.units import share_text
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cache import sidecar
 from tb_bottleneck.report.cache.cached_diagnosis import named
-from tb_bottleneck.report.cache.file_identity import identity_of
+from tb_bottleneck.report.cache.report_store import identity_of
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.jobs import jobs_of
 from tb_bottleneck.report.json_form import as_json

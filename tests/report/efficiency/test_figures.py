@@ -5,7 +5,7 @@ from helpers.drawn_gpt import Gpt
 
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.texts import figure_texts
-from tb_bottleneck.report.efficiency.joined import joined_efficiency
+from tb_bottleneck.report.efficiency.figures import joined_efficiency
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text.efficiency import efficiency_lines, figure_text
 from tb_bottleneck.text.terminal import Layout

@@ -8,7 +8,7 @@ import pytest
 from helpers.torch_trace import compilation, log
 
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.report.cache.file_identity import identity_of
+from tb_bottleneck.report.cache.report_store import identity_of
 from tb_bottleneck.sources.file_system import LOCAL
 from tb_bottleneck.sources.torch_trace.beside import log_beside, names_beside
 
