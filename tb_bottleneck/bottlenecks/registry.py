@@ -8,20 +8,12 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.bottlenecks import FOLDER, names
 from tb_bottleneck.bottlenecks.rule import Rule
 from tb_bottleneck.replay.scenario import Scenario
-
-FOLDER = Path(__file__).parent
-
-
-@cache
-def names() -> tuple[str, ...]:
-    """Returns the names of the bottlenecks."""
-    return tuple(sorted(path.name for path in FOLDER.iterdir() if (path / "__init__.py").exists()))
 
 
 @cache

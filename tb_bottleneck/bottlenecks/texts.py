@@ -8,7 +8,7 @@ from typing import Any
 
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.bottlenecks.registry import FOLDER, names
+from tb_bottleneck.bottlenecks import FOLDER, names
 from tb_bottleneck.knowledge.catalogue import Source, load, typed
 from tb_bottleneck.knowledge.memory_texts import memory_titles
 

@@ -3,9 +3,9 @@
 import importlib
 from pkgutil import iter_modules
 
-from tb_bottleneck.bottlenecks import registry
+from tb_bottleneck.bottlenecks import FOLDER, names, registry
 from tb_bottleneck.bottlenecks.judge import RULES
-from tb_bottleneck.bottlenecks.registry import FOLDER, scenarios
+from tb_bottleneck.bottlenecks.registry import scenarios
 from tb_bottleneck.bottlenecks.texts import assumptions, regime_advice, unsimulated
 from tb_bottleneck.replay.scenario import Scenario
 
@@ -20,7 +20,7 @@ def test_every_scenario_names_its_assumption():
 def test_every_scenario_is_the_fix_of_a_cause():
     modules = [
         importlib.import_module(f"{registry.__package__}.{name}.{module.name}")
-        for name in registry.names()
+        for name in names()
         for module in iter_modules([str(FOLDER / name)])
     ]
     defined = {value.name for module in modules for value in vars(module).values() if type(value) is Scenario}

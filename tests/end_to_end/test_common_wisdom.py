@@ -6,7 +6,7 @@ from simulate.kineto import DIALECTS, Recording
 from simulate.problems import BF16, FP32, HARD_NEGATIVES, PROBLEMS
 from simulate.workload import healthy, launch_bound
 
-from tb_bottleneck.bottlenecks.registry import FOLDER
+from tb_bottleneck.bottlenecks import FOLDER
 from tb_bottleneck.bottlenecks.transfer.facts import pageable_copies
 from tb_bottleneck.knowledge.catalogue import load
 

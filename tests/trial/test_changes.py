@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.base.errors import Unusable
-from tb_bottleneck.bottlenecks.texts import cause_titles, trial_of
-from tb_bottleneck.knowledge.catalogue import load
+from tb_bottleneck.bottlenecks.texts import EDIT, cause_titles, trial_of
 from tb_bottleneck.trial.changes import Change, parsed
 from tb_bottleneck.trial.source_patch import patch_of
 from tb_bottleneck.trial.work_tree import with_patch, with_revision
@@ -49,18 +48,15 @@ def test_what_is_no_change_is_named(text: str, because: str) -> None:
 
 
 def test_every_suggested_change_exists_and_is_about_a_cause() -> None:
-    for cause in load("trials.toml")["change"]:
-        assert cause in cause_titles()
-        assert parsed(trial_of(cause, "").split())
+    suggested = [trial for cause in cause_titles() if (trial := trial_of(cause, "")) and not trial.startswith(EDIT)]
+    assert len(suggested) > 15
+    assert all(parsed(trial.split()) for trial in suggested)
     assert trial_of("loader_in_main_process", "DataLoader(dataset, num_workers=6)") == "workers=6"
     assert trial_of("low_clock", "") == ""
 
 
 def test_an_edit_is_tried_as_a_branch_and_its_finding_is_named_for_the_ledger() -> None:
-    trials = load("trials.toml")
-    for cause in trials["edit"]["causes"]:
-        assert cause in cause_titles()
-        assert cause not in trials["change"]
+    assert sum(trial_of(cause, "").startswith(EDIT) for cause in cause_titles()) > 15
     assert trial_of("host_python", "") == "--rev BRANCH --cause host_python"
 
 
