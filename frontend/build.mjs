@@ -39,7 +39,7 @@ async function licenceOf(name) {
 
 /** What is fetched first: of a single training its report, of several the overview. */
 const FIRST_SCREENS = {
-  "first screen of one training": ["src/app/recording.tsx", "src/features/efficiency/efficiency.tsx"],
+  "first screen of one training": ["src/app/recording.tsx", "src/features/diagnosis/efficiency.tsx"],
   "first screen of several": ["src/features/overview/overview.tsx"],
 };
 

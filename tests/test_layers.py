@@ -300,8 +300,8 @@ def test_the_native_scanner_is_small():
 # --- The front end ---
 
 FRONTEND = PACKAGE.parent / "frontend" / "src"
-BETWEEN_FEATURES = {("compare", "series"), ("compare", "what_if")}
-"""Imports between features: the Compare view shows either two recordings or a series."""
+BETWEEN_FEATURES: set[tuple[str, str]] = set()
+"""Imports between features."""
 SCRIPTS = sorted(path for path in FRONTEND.rglob("*.ts*") if not path.name.endswith(".d.ts"))
 _IMPORT = re.compile(r'(?:from |import |import\()"(\.[^"]+)"')
 

@@ -1,5 +1,5 @@
 // The parameters of the tab in the address. Each of them is listed once and used in both directions.
-import { seriesKeys, seriesText } from "../features/series/series_keys";
+import { seriesKeys, seriesText } from "../features/compare/series/series_keys";
 import type { UrlKey } from "../shared/page/host";
 import { formatSpan, parseSpan } from "../shared/run/focus";
 import { viewNamed } from "../shared/run/views";

@@ -23,7 +23,7 @@ const Scanning = lazyView(async () => (await import("./empty_pages")).Scanning);
 const NoRecordings = lazyView(async () => (await import("./empty_pages")).NoRecordings);
 const Vanished = lazyView(async () => (await import("./empty_pages")).Vanished);
 const Overview = lazyView(async () => (await import("../features/overview/overview")).Overview);
-const StalledJobs = lazyView(async () => (await import("../features/live/live_notice")).StalledJobs);
+const StalledJobs = lazyView(async () => (await import("../features/over_time/live_notice")).StalledJobs);
 
 export function App({ store, session }: { store: Store; session: Session }) {
   const [state, setState] = useState(store.state);

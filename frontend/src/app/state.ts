@@ -31,8 +31,8 @@ export interface State {
   readonly visible?: Span; // the visible range of its timeline or telemetry
   readonly baseline?: Key; // recording A of a comparison; may name one that is not in the list
   readonly series?: readonly Key[]; // shown as long as the chosen recording is one of them
-  readonly conditions?: string; // of a prediction, as features/what_if/conditions.ts spells them
-  readonly tree?: string; // what the breakdown shows, as features/tree/options.ts spells it
+  readonly conditions?: string; // of a prediction, as features/compare/what_if/conditions.ts spells them
+  readonly tree?: string; // what the breakdown shows, as features/where/options.ts spells it
   readonly overview?: string; // set while all recordings are shown: the query, as features/overview/query.ts spells it
 }
 

@@ -15,15 +15,15 @@ import type { State } from "./state";
 const Details = lazyView(async () => (await import("../features/diagnosis/details")).Details);
 export const RunTime = lazyView(async () => (await import("../features/diagnosis/run_time")).RunTime);
 export const Phases = lazyView(async () => (await import("../features/diagnosis/phases")).Phases);
-const Tree = lazyView(async () => (await import("../features/tree/tree")).TreeView);
+const Tree = lazyView(async () => (await import("../features/where/tree")).TreeView);
 const Timeline = lazyView(async () => (await import("../features/timeline/timeline")).TimelineView);
 const Memory = lazyView(async () => (await import("../features/memory/memory")).MemoryView);
 const Job = lazyView(async () => (await import("../features/job/job")).JobView);
-const Telemetry = lazyView(async () => (await import("../features/telemetry/telemetry")).TelemetryView);
+const Telemetry = lazyView(async () => (await import("../features/over_time/telemetry")).TelemetryView);
 const Compare = lazyView(async () => (await import("../features/compare/compare")).CompareView);
-const Efficiency = lazyView(async () => (await import("../features/efficiency/efficiency")).Efficiency);
-export const LiveNotice = lazyView(async () => (await import("../features/live/live_notice")).LiveNotice);
-const RankHistory = lazyView(async () => (await import("../features/live/rank_history")).RankHistory);
+const Efficiency = lazyView(async () => (await import("../features/diagnosis/efficiency")).Efficiency);
+export const LiveNotice = lazyView(async () => (await import("../features/over_time/live_notice")).LiveNotice);
+const RankHistory = lazyView(async () => (await import("../features/over_time/rank_history")).RankHistory);
 
 /** A recording in the list with its report, and what of it is shown. */
 export interface Shown {
@@ -82,7 +82,7 @@ const ranksOverTime = ({ entry, session, state: { live } }: Shown) => liveJobOf(
 
 /** Shows a place of the program in the breakdown. */
 async function showPlace(session: Session, place: Place): Promise<void> {
-  const { formatOptions, optionsOf } = await import("../features/tree/options");
+  const { formatOptions, optionsOf } = await import("../features/where/options");
   session.showTree(formatOptions(optionsOf(place)));
 }
 

@@ -8,8 +8,8 @@ import { count, duration, shortShare } from "../../shared/text/format";
 import { runName, sourceName, withoutMonitor } from "../../shared/text/names";
 import { withoutVerdict } from "../../shared/text/vocabulary";
 import { nextInList } from "../../shared/widgets/list_navigation";
-import { inNaturalOrder } from "../series/members";
-import { MAX_RUNS } from "../series/series_keys";
+import { inNaturalOrder } from "./series/members";
+import { MAX_RUNS } from "./series/series_keys";
 import { candidates } from "./candidates";
 
 const MIN_ROWS_FOR_FILTER = 9;

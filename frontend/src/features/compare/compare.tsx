@@ -15,9 +15,9 @@ import { Notes } from "../../shared/widgets/notes";
 import { lazyView } from "../../shared/widgets/lazy_view";
 import { Request } from "../../shared/widgets/request";
 import { WaterfallTable } from "../../shared/widgets/waterfall_table";
-import { membersOf } from "../series/members";
-import { Series } from "../series/series";
-import { MIN_RUNS } from "../series/series_keys";
+import { membersOf } from "./series/members";
+import { Series } from "./series/series";
+import { MIN_RUNS } from "./series/series_keys";
 import { baselineOf } from "./candidates";
 import { Causes } from "./causes";
 import { Chooser } from "./chooser";
@@ -30,7 +30,7 @@ addStyle(viewStyle);
 addStyle(comparisonStyle);
 addStyle(sheet);
 
-const WhatIf = lazyView(async () => (await import("../what_if/what_if")).WhatIfView);
+const WhatIf = lazyView(async () => (await import("./what_if/what_if")).WhatIfView);
 
 interface Props {
   readonly session: Session;

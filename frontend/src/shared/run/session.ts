@@ -23,9 +23,9 @@ export interface Session {
   readonly compareSeries: (keys: readonly Key[] | undefined) => void;
   /** Shows all recordings that a query of features/overview/query.ts asks for. */
   readonly showOverview: (query: string) => void;
-  /** Predicts the chosen recording under these conditions (features/what_if/conditions.ts); "" predicts nothing. */
+  /** Predicts the chosen recording under these conditions (features/compare/what_if/conditions.ts); "" predicts nothing. */
   readonly predict: (conditions: string) => void;
-  /** Opens the breakdown with these options (features/tree/options.ts). */
+  /** Opens the breakdown with these options (features/where/options.ts). */
   readonly showTree: (options: string) => void;
   /** Requests the list and the report now. */
   readonly refresh: () => void;

@@ -72,7 +72,7 @@ export class Client {
     return this.get(`live?run=${encodeURIComponent(run)}`, signal, isLive);
   }
 
-  /** Where the time goes, with the parameters of features/tree/options.ts. */
+  /** Where the time goes, with the parameters of features/where/options.ts. */
   tree(id: string, parameters: string, signal: AbortSignal): Promise<Attempt<TreeAnswer>> {
     return this.get(`${withId("tree", id)}&${parameters}`, signal, isAboutRun<TreeAnswer>);
   }
@@ -87,7 +87,7 @@ export class Client {
     return this.get(`series?${ids.map((id) => `id=${encodeURIComponent(id)}`).join("&")}`, signal, isSeries);
   }
 
-  /** The recording under other conditions, as features/what_if/conditions.ts spells them. */
+  /** The recording under other conditions, as features/compare/what_if/conditions.ts spells them. */
   whatIf(id: string, conditions: string, signal: AbortSignal): Promise<Attempt<WhatIfAnswer>> {
     return this.get(`${withId("what_if", id)}&${conditions}`, signal, isAboutRun<WhatIfAnswer>);
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { APPENDED, countUpTo, lastOf, longestOf, merged } from "../../../src/features/telemetry/merge";
+import { APPENDED, countUpTo, lastOf, longestOf, merged } from "../../../src/features/over_time/merge";
 import type { Series, StepRows, TelemetryAnswer } from "../../../src/shared/report";
 
 const series = (name: string, times: readonly number[], values: readonly number[] = times): Series => ({ name, device: "GPU-1", unix_ns: times, values });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { reduce, START } from "../../../src/app/state";
-import { AS_RECORDED, conditionsText, parseConditions } from "../../../src/features/what_if/conditions";
-import { cost, interval, intervalOfTime, predictionBadge, predictionBasis } from "../../../src/features/what_if/summary";
-import type { Prediction, WhatIf } from "../../../src/shared/report";
+import { reduce, START } from "../../../../src/app/state";
+import { AS_RECORDED, conditionsText, parseConditions } from "../../../../src/features/compare/what_if/conditions";
+import { cost, interval, intervalOfTime, predictionBadge, predictionBasis } from "../../../../src/features/compare/what_if/summary";
+import type { Prediction, WhatIf } from "../../../../src/shared/report";
 
 const AFTER: Prediction = { step_ns: 25e6, speedup: 2, low: 1.6, high: 2.5 };
 const ROWS = [["input", 40e6, 15e6], ["compute", 10e6, 10e6]] as const;

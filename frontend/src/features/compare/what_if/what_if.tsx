@@ -1,13 +1,13 @@
 // Predicts the recording under other conditions: a form for the conditions, and the prediction; without conditions, a table of
 // the usual ones.
-import { scrollToCause } from "../../shared/page/scroll_to_cause";
-import { addStyle } from "../../shared/page/style_sheet";
-import type { Report, RunEntry } from "../../shared/report";
-import type { Session } from "../../shared/run/session";
-import { poll } from "../../shared/server/polling";
-import comparisonStyle from "../../shared/style/comparison.css";
-import viewStyle from "../../shared/style/view.css";
-import { Request } from "../../shared/widgets/request";
+import { scrollToCause } from "../../../shared/page/scroll_to_cause";
+import { addStyle } from "../../../shared/page/style_sheet";
+import type { Report, RunEntry } from "../../../shared/report";
+import type { Session } from "../../../shared/run/session";
+import { poll } from "../../../shared/server/polling";
+import comparisonStyle from "../../../shared/style/comparison.css";
+import viewStyle from "../../../shared/style/view.css";
+import { Request } from "../../../shared/widgets/request";
 import { conditionsText, parseConditions } from "./conditions";
 import { Form } from "./form";
 import { Prediction } from "./prediction";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ceiling, devicesOf, extent, panelsOf, summary, throttling } from "../../../src/features/telemetry/panels";
+import { ceiling, devicesOf, extent, panelsOf, summary, throttling } from "../../../src/features/over_time/panels";
 import type { Series, TelemetryAnswer } from "../../../src/shared/report";
 
 const S = 1e9;

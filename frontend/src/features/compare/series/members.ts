@@ -1,7 +1,7 @@
 // The recordings of a series in the list, and the recording that a name in the response stands for.
-import type { RunEntry } from "../../shared/report";
-import { isTrace } from "../../shared/run/groups";
-import { comparedName, keyOf, type Key } from "../../shared/run/keys";
+import type { RunEntry } from "../../../shared/report";
+import { isTrace } from "../../../shared/run/groups";
+import { comparedName, keyOf, type Key } from "../../../shared/run/keys";
 
 export interface Members {
   readonly entries: readonly RunEntry[]; // in the requested order

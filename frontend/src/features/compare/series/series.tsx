@@ -1,13 +1,13 @@
 // Several recordings as a series: a sweep as a curve, settings and a history as bars, and the result as text.
-import { addStyle } from "../../shared/page/style_sheet";
-import type { RunEntry, RunSeries } from "../../shared/report";
-import { keyOf } from "../../shared/run/keys";
-import type { Session } from "../../shared/run/session";
-import { poll } from "../../shared/server/polling";
-import { count } from "../../shared/text/format";
-import { Answer } from "../../shared/widgets/answer";
-import { Notes } from "../../shared/widgets/notes";
-import { Request } from "../../shared/widgets/request";
+import { addStyle } from "../../../shared/page/style_sheet";
+import type { RunEntry, RunSeries } from "../../../shared/report";
+import { keyOf } from "../../../shared/run/keys";
+import type { Session } from "../../../shared/run/session";
+import { poll } from "../../../shared/server/polling";
+import { count } from "../../../shared/text/format";
+import { Answer } from "../../../shared/widgets/answer";
+import { Notes } from "../../../shared/widgets/notes";
+import { Request } from "../../../shared/widgets/request";
 import { Curve } from "./curve";
 import type { Members } from "./members";
 import sheet from "./series.css";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryTrend } from "../../../src/features/telemetry/memory_trend";
-import type { Line, Panel } from "../../../src/features/telemetry/panels";
+import { memoryTrend } from "../../../src/features/over_time/memory_trend";
+import type { Line, Panel } from "../../../src/features/over_time/panels";
 
 const SECONDS = 120;
 const line = (name: string, value: (second: number) => number): Line => ({

@@ -1,12 +1,12 @@
 // The prediction of a recording under other conditions: the headline, the times, the waterfall, and what to fix first.
-import { colourOf } from "../../shared/colours";
-import type { FirstFix, Prediction as PredictedTime, Report, WhatIf } from "../../shared/report";
-import { findingOf } from "../../shared/text/causes";
-import { duration, factor } from "../../shared/text/format";
-import { Answer } from "../../shared/widgets/answer";
-import { Fact } from "../../shared/widgets/fact";
-import { Notes } from "../../shared/widgets/notes";
-import { WaterfallTable } from "../../shared/widgets/waterfall_table";
+import { colourOf } from "../../../shared/colours";
+import type { FirstFix, Prediction as PredictedTime, Report, WhatIf } from "../../../shared/report";
+import { findingOf } from "../../../shared/text/causes";
+import { duration, factor } from "../../../shared/text/format";
+import { Answer } from "../../../shared/widgets/answer";
+import { Fact } from "../../../shared/widgets/fact";
+import { Notes } from "../../../shared/widgets/notes";
+import { WaterfallTable } from "../../../shared/widgets/waterfall_table";
 import { cost, interval, intervalOfTime, predictionBadge, predictionBasis } from "./summary";
 
 interface Props {

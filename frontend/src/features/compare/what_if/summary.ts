@@ -1,7 +1,7 @@
 // Short texts about a prediction, used on the page and in Markdown.
-import type { FirstFix, Prediction, WhatIf } from "../../shared/report";
-import { duration, factor, shortShare } from "../../shared/text/format";
-import type { Label } from "../../shared/text/vocabulary";
+import type { FirstFix, Prediction, WhatIf } from "../../../shared/report";
+import { duration, factor, shortShare } from "../../../shared/text/format";
+import type { Label } from "../../../shared/text/vocabulary";
 
 /** The result as a badge. It is faster or slower only if the whole interval is. */
 export function predictionBadge({ after }: WhatIf): Label {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { reduce, START } from "../../../src/app/state";
-import { areas, partsOf, regimeTitle } from "../../../src/features/series/areas";
-import { entryNamed, inNaturalOrder, membersOf } from "../../../src/features/series/members";
-import { placeValues, ticks } from "../../../src/features/series/scale";
-import { MAX_RUNS, seriesKeys, seriesText } from "../../../src/features/series/series_keys";
-import { pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle } from "../../../src/features/series/summary";
-import type { RunPoint, RunSeries } from "../../../src/shared/report";
-import { entry } from "../../recordings";
+import { reduce, START } from "../../../../src/app/state";
+import { areas, partsOf, regimeTitle } from "../../../../src/features/compare/series/areas";
+import { entryNamed, inNaturalOrder, membersOf } from "../../../../src/features/compare/series/members";
+import { placeValues, ticks } from "../../../../src/features/compare/series/scale";
+import { MAX_RUNS, seriesKeys, seriesText } from "../../../../src/features/compare/series/series_keys";
+import { pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle } from "../../../../src/features/compare/series/summary";
+import type { RunPoint, RunSeries } from "../../../../src/shared/report";
+import { entry } from "../../../recordings";
 
 /** A point of these ns by regime. */
 function point(value: string, times: Readonly<Record<string, number>>, fields: Partial<RunPoint> = {}): RunPoint {

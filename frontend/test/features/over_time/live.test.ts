@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pollDelay, reduce, START } from "../../../src/app/state";
-import { shade } from "../../../src/features/live/shade";
+import { shade } from "../../../src/features/over_time/shade";
 import { isOpen, liveJobOf, type LiveJob } from "../../../src/shared/live";
 import { entry, list } from "../../recordings";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Feed, POINTS } from "../../../src/features/telemetry/feed";
+import { Feed, POINTS } from "../../../src/features/over_time/feed";
 import type { TelemetryAnswer } from "../../../src/shared/report";
 import type { TimeRange } from "../../../src/shared/server/api";
 import type { Result } from "../../../src/shared/server/result";

@@ -1,6 +1,6 @@
 // The recordings of a series, as the address spells them.
-import { decoded } from "../../shared/page/hash";
-import type { Key } from "../../shared/run/keys";
+import { decoded } from "../../../shared/page/hash";
+import type { Key } from "../../../shared/run/keys";
 
 /** The limits of the server (http_api.md). */
 export const MIN_RUNS = 2;

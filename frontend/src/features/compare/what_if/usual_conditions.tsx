@@ -1,9 +1,9 @@
 // The table that the view begins with: the usual other devices, batches, precisions and worker counts, each predicted.
-import { colourOf } from "../../shared/colours";
-import { REGIMES } from "../../shared/regimes";
-import type { PeakMemory, WhatIfRow, WhatIfTable } from "../../shared/report";
-import { bytes, duration, factor } from "../../shared/text/format";
-import { Notes } from "../../shared/widgets/notes";
+import { colourOf } from "../../../shared/colours";
+import { REGIMES } from "../../../shared/regimes";
+import type { PeakMemory, WhatIfRow, WhatIfTable } from "../../../shared/report";
+import { bytes, duration, factor } from "../../../shared/text/format";
+import { Notes } from "../../../shared/widgets/notes";
 import { AS_RECORDED, conditionsText } from "./conditions";
 
 interface Props {

@@ -1,7 +1,7 @@
 // The form for the conditions of a prediction. Empty fields stay as recorded.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
-import type { Client } from "../../shared/server/api";
+import type { Client } from "../../../shared/server/api";
 import { AS_RECORDED, conditionsText, FIELDS, type Conditions, type Field } from "./conditions";
 
 const PRECISIONS = ["bf16", "fp16", "tf32"];

@@ -1,6 +1,6 @@
 // Short texts about a series, used on the page.
-import type { RunPoint, RunSeries } from "../../shared/report";
-import { count, duration, factor } from "../../shared/text/format";
+import type { RunPoint, RunSeries } from "../../../shared/report";
+import { count, duration, factor } from "../../../shared/text/format";
 
 /** The column header of the points. */
 export const pointHeading = ({ kind, varies }: RunSeries): string =>

@@ -1,10 +1,10 @@
 // A sweep as a chart: the time over the varied setting, with stacked regimes and error bars.
 import { useRef } from "preact/hooks";
-import { colourOf, isLost, LABEL_COLOUR } from "../../shared/colours";
-import { useWidth } from "../../shared/page/media";
-import type { RunSeries } from "../../shared/report";
-import { duration, roundDuration } from "../../shared/text/format";
-import { Swatch } from "../../shared/widgets/swatch";
+import { colourOf, isLost, LABEL_COLOUR } from "../../../shared/colours";
+import { useWidth } from "../../../shared/page/media";
+import type { RunSeries } from "../../../shared/report";
+import { duration, roundDuration } from "../../../shared/text/format";
+import { Swatch } from "../../../shared/widgets/swatch";
 import { areas, type Area } from "./areas";
 import { placeValues, ticks } from "./scale";
 import { pointHeading } from "./summary";

@@ -1,6 +1,6 @@
 // The times of the points as stacked areas per regime: useful device work at the bottom, lost time on top.
-import { isLost } from "../../shared/colours";
-import type { RunPoint } from "../../shared/report";
+import { isLost } from "../../../shared/colours";
+import type { RunPoint } from "../../../shared/report";
 
 /** A regime below this share of the longest time at every point is drawn without a legend entry. */
 const MIN_LEGEND_SHARE = 0.02;

@@ -1,10 +1,10 @@
 // A series as a table: its points with their times, speeds and bottlenecks. Comparable points have bars.
 import { Fragment } from "preact";
-import type { RegressionPoint, RunEntry, RunPoint, RunSeries } from "../../shared/report";
-import { count, duration, factor } from "../../shared/text/format";
-import { runName, sourceName } from "../../shared/text/names";
-import { Swatch } from "../../shared/widgets/swatch";
-import { StackedBar } from "../../shared/widgets/waterfall_table";
+import type { RegressionPoint, RunEntry, RunPoint, RunSeries } from "../../../shared/report";
+import { count, duration, factor } from "../../../shared/text/format";
+import { runName, sourceName } from "../../../shared/text/names";
+import { Swatch } from "../../../shared/widgets/swatch";
+import { StackedBar } from "../../../shared/widgets/waterfall_table";
 import { partsOf, regimeTitle } from "./areas";
 import { entryNamed } from "./members";
 import { pointHeading, range, regressionPointOf, relativeSpeed, seriesTitle, SPEED_HEADING } from "./summary";

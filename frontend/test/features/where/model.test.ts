@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { heightOf, rectangleAt, rectangles, ROW } from "../../../src/features/tree/flame_layout";
-import { Model, openAtFirst, ROOT, rowsOf, search } from "../../../src/features/tree/model";
-import { rowName } from "../../../src/features/tree/labels";
-import { findingsOf } from "../../../src/features/tree/node_details";
-import { DEFAULT, formatOptions, optionsOf, parseOptions, requestOf } from "../../../src/features/tree/options";
+import { heightOf, rectangleAt, rectangles, ROW } from "../../../src/features/where/flame_layout";
+import { Model, openAtFirst, ROOT, rowsOf, search } from "../../../src/features/where/model";
+import { rowName } from "../../../src/features/where/labels";
+import { findingsOf } from "../../../src/features/where/node_details";
+import { DEFAULT, formatOptions, optionsOf, parseOptions, requestOf } from "../../../src/features/where/options";
 import type { Place, Report, Tree } from "../../../src/shared/report";
 import { place } from "../../recordings";
 
