@@ -92,9 +92,9 @@ def interface(message: Descriptor, comments: Comments) -> str:
     """One message as an interface; only fields with presence may be absent."""
     lines = [*doc(comments[message.name], ""), f"export interface {message.name} {{"]
     for field in message.fields:
-        mark = "?" if field.has_presence else ""
-        lines += doc(comments[f"{message.name}.{field.name}"], "  ")
-        lines.append(f"  readonly {field.name}{mark}: {type_of(field)};")
+        mark, comment = "?" if field.has_presence else "", comments[f"{message.name}.{field.name}"]
+        said = f" // {comment}" if comment else ""
+        lines.append(f"  readonly {field.name}{mark}: {type_of(field)};{said}")
     return "\n".join([*lines, "}", ""])
 
 

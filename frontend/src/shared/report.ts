@@ -4,72 +4,47 @@
 /** The result of one call of `diagnose`. */
 export interface Reports {
   readonly reports: readonly Report[];
-  /** one for each run with recordings of several ranks */
-  readonly jobs: readonly Job[];
+  readonly jobs: readonly Job[]; // one for each run with recordings of several ranks
 }
 
 /** All ranks of one distributed run. */
 export interface Job {
   readonly run: string;
-  /** ranks whose recordings have a verdict */
-  readonly ranks: readonly number[];
-  /** verdict of the whole job; that of the straggler if there is one */
-  readonly verdict?: Verdict;
-  /** mean over the ranks */
-  readonly account: readonly AccountRow[];
-  /** slowest first */
-  readonly stragglers: readonly Straggler[];
-  /** of the job if no rank were a straggler; absent if there is no straggler */
-  readonly speedup?: Speedup;
+  readonly ranks: readonly number[]; // ranks whose recordings have a verdict
+  readonly verdict?: Verdict; // verdict of the whole job; that of the straggler if there is one
+  readonly account: readonly AccountRow[]; // mean over the ranks
+  readonly stragglers: readonly Straggler[]; // slowest first
+  readonly speedup?: Speedup; // of the job if no rank were a straggler; absent if there is no straggler
   readonly world_size: number;
-  /** ranks of the job without a usable recording */
-  readonly missing_ranks: readonly number[];
-  /** process groups, the costliest first; empty if no collective was paired */
-  readonly groups: readonly Group[];
-  /** what holds the job up, by expected gain */
-  readonly culprits: readonly Culprit[];
-  /** of the job without any of the culprits; absent if nothing was replayed */
-  readonly speedup_all?: Speedup;
-  /** absent if nothing was replayed */
-  readonly replay?: Replay;
-  /** of the pairing of the collectives */
-  readonly health?: Health;
-  /** median step time of the job */
-  readonly step_ns: number;
+  readonly missing_ranks: readonly number[]; // ranks of the job without a usable recording
+  readonly groups: readonly Group[]; // process groups, the costliest first; empty if no collective was paired
+  readonly culprits: readonly Culprit[]; // what holds the job up, by expected gain
+  readonly speedup_all?: Speedup; // of the job without any of the culprits; absent if nothing was replayed
+  readonly replay?: Replay; // absent if nothing was replayed
+  readonly health?: Health; // of the pairing of the collectives
+  readonly step_ns: number; // median step time of the job
   readonly hosts: readonly Host[];
-  /** of all ranks together; absent if no rank has figures */
-  readonly efficiency?: Efficiency;
-  /** uncertainty of the alignment of the hosts' clocks; absent if not aligned */
-  readonly clock_error_ns?: number;
+  readonly efficiency?: Efficiency; // of all ranks together; absent if no rank has figures
+  readonly clock_error_ns?: number; // uncertainty of the alignment of the hosts' clocks; absent if not aligned
 }
 
 /** The ranks of one process group. Groups with the same kind and size are one entry. */
 export interface Group {
-  /** as recorded; untrusted text */
-  readonly name: string;
-  /** data | tensor | pipeline | expert | context | sharded | unknown */
-  readonly kind: string;
-  /** of the first of them */
-  readonly ranks: readonly number[];
-  /** process groups of this kind and size */
-  readonly count: number;
-  /** of the step: the mean time that a rank waits for the last one */
-  readonly wait_share: number;
-  /** of the step: the mean exposed time that the messages take */
-  readonly wire_share: number;
-  /** of the largest messages, as nccl-tests counts them, in GB/s; 0 if not known */
-  readonly bus_gbps: number;
-  /** by operation, the costliest first */
-  readonly transfers: readonly Transfer[];
+  readonly name: string; // as recorded; untrusted text
+  readonly kind: string; // data | tensor | pipeline | expert | context | sharded | unknown
+  readonly ranks: readonly number[]; // of the first of them
+  readonly count: number; // process groups of this kind and size
+  readonly wait_share: number; // of the step: the mean time that a rank waits for the last one
+  readonly wire_share: number; // of the step: the mean exposed time that the messages take
+  readonly bus_gbps: number; // of the largest messages, as nccl-tests counts them, in GB/s; 0 if not known
+  readonly transfers: readonly Transfer[]; // by operation, the costliest first
 }
 
 /** The collectives of one operation in the groups of one entry. */
 export interface Transfer {
   readonly operation: string;
-  /** per step and rank */
-  readonly calls: number;
-  /** median size of the message */
-  readonly bytes: number;
+  readonly calls: number; // per step and rank
+  readonly bytes: number; // median size of the message
   readonly wait_share: number;
   readonly wire_share: number;
   readonly bus_gbps: number;
@@ -79,236 +54,155 @@ export interface Transfer {
 export interface Culprit {
   readonly cause: string;
   readonly ranks: readonly number[];
-  /** of the step */
-  readonly cost_share: number;
+  readonly cost_share: number; // of the step
   readonly evidence: readonly Evidence[];
   readonly speedup?: Speedup;
   readonly fix?: Fix;
   readonly title: string;
-  /** number of the host, from 1; 0 if the cause is not one host */
-  readonly host: number;
+  readonly host: number; // number of the host, from 1; 0 if the cause is not one host
 }
 
 export interface Host {
-  /** from 1, in order of the lowest rank */
-  readonly number: number;
+  readonly number: number; // from 1, in order of the lowest rank
   readonly ranks: readonly number[];
 }
 
 /** What shows which job a recording belongs to. */
 export interface Membership {
-  /** of the judged window, since 1970 */
-  readonly begin_ns: number;
+  readonly begin_ns: number; // of the judged window, since 1970
   readonly end_ns: number;
-  /** number of the first judged step; absent if the steps are not numbered */
-  readonly first_step?: number;
+  readonly first_step?: number; // number of the first judged step; absent if the steps are not numbered
   readonly last_step?: number;
-  /** hash of the ranks of the default process group; empty if not recorded */
-  readonly default_group: string;
+  readonly default_group: string; // hash of the ranks of the default process group; empty if not recorded
 }
 
 /** A rank that the other ranks wait for. */
 export interface Straggler {
   readonly rank: number;
-  /** share of the step that it waits less in collectives than the median rank */
-  readonly behind_share: number;
+  readonly behind_share: number; // share of the step that it waits less in collectives than the median rank
 }
 
 /** The diagnosis of one recording. */
 export interface Report {
-  /** version of this contract, 2 today */
-  readonly schema: number;
-  /** directory relative to the logdir, "." for the logdir itself */
-  readonly run: string;
-  /** name of the file without its directory */
-  readonly source: string;
-  /** old name of evidence_source, written for schema 2 only */
-  readonly witness: string;
-  /** trace | telemetry | both */
-  readonly evidence_source: string;
-  /** absent if a distributed recording does not state it */
-  readonly rank?: number;
+  readonly schema: number; // version of this contract, 2 today
+  readonly run: string; // directory relative to the logdir, "." for the logdir itself
+  readonly source: string; // name of the file without its directory
+  readonly witness: string; // old name of evidence_source, written for schema 2 only
+  readonly evidence_source: string; // trace | telemetry | both
+  readonly rank?: number; // absent if a distributed recording does not state it
   readonly world_size?: number;
   readonly device?: Device;
   readonly health?: Health;
-  /** absent if nothing could be measured */
-  readonly window?: Window;
-  /** every regime, shares sum to 1; empty if nothing could be measured */
-  readonly account: readonly AccountRow[];
-  /** absent if health is incomplete or unreadable */
-  readonly verdict?: Verdict;
+  readonly window?: Window; // absent if nothing could be measured
+  readonly account: readonly AccountRow[]; // every regime, shares sum to 1; empty if nothing could be measured
+  readonly verdict?: Verdict; // absent if health is incomplete or unreadable
   readonly regimes: readonly RegimeVerdict[];
-  /** findings of the verdict's regime first, then the costliest */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly Finding[]; // findings of the verdict's regime first, then the costliest
   readonly plan: readonly PlanStep[];
-  /** absent if nothing was replayed */
-  readonly replay?: Replay;
-  /** regimes that the trace and the telemetry of one run judge differently */
-  readonly disagreements: readonly Disagreement[];
-  /** of telemetry: the dominant regime over time; empty for a trace */
-  readonly phases: readonly Phase[];
-  /** of a trace whose process measured it, or that has telemetry */
-  readonly unprofiled?: Unprofiled;
-  /** with trace and telemetry: what each of them says alone */
-  readonly others: readonly OtherVerdict[];
-  /** of a trace of one rank of several; otherwise absent */
-  readonly membership?: Membership;
-  /** verdict of the job; empty if the report was not judged together with other ranks */
-  readonly job_headline: string;
-  /** absent if no memory was recorded */
-  readonly memory?: Memory;
-  /** absent if no step was timed */
-  readonly efficiency?: Efficiency;
-  /** git revision of the program, as the training recorded it */
-  readonly revision?: string;
-  /** absent if no stage of the input pipeline is known */
-  readonly input?: InputPipeline;
-  /** absent if nothing was compiled with torch.compile */
-  readonly compilation?: Compilation;
-  /** only if the severity is none */
-  readonly headroom: readonly Headroom[];
-  /** absent if no captured graph was launched */
-  readonly graphs?: GraphReplays;
-  /** of a trace with Python frames, if the loop calls several functions that take time */
-  readonly step_parts: readonly StepPart[];
-  /** hashes of the program's name and of its arguments, "name-arguments"; to find its recordings */
-  readonly program?: string;
-  /** of a trace: the most frequent ones, to compare with a later trace of the run */
-  readonly operators: readonly OperatorCount[];
-  /** of telemetry with steps; also in the report of a trace beside it */
-  readonly run_time?: RunTime;
-  /** parts that are absent because of an error in tb_bottleneck */
-  readonly broken_parts: readonly BrokenPart[];
+  readonly replay?: Replay; // absent if nothing was replayed
+  readonly disagreements: readonly Disagreement[]; // regimes that the trace and the telemetry of one run judge differently
+  readonly phases: readonly Phase[]; // of telemetry: the dominant regime over time; empty for a trace
+  readonly unprofiled?: Unprofiled; // of a trace whose process measured it, or that has telemetry
+  readonly others: readonly OtherVerdict[]; // with trace and telemetry: what each of them says alone
+  readonly membership?: Membership; // of a trace of one rank of several; otherwise absent
+  readonly job_headline: string; // verdict of the job; empty if the report was not judged together with other ranks
+  readonly memory?: Memory; // absent if no memory was recorded
+  readonly efficiency?: Efficiency; // absent if no step was timed
+  readonly revision?: string; // git revision of the program, as the training recorded it
+  readonly input?: InputPipeline; // absent if no stage of the input pipeline is known
+  readonly compilation?: Compilation; // absent if nothing was compiled with torch.compile
+  readonly headroom: readonly Headroom[]; // only if the severity is none
+  readonly graphs?: GraphReplays; // absent if no captured graph was launched
+  readonly step_parts: readonly StepPart[]; // of a trace with Python frames, if the loop calls several functions that take time
+  readonly program?: string; // hashes of the program's name and of its arguments, "name-arguments"; to find its recordings
+  readonly operators: readonly OperatorCount[]; // of a trace: the most frequent ones, to compare with a later trace of the run
+  readonly run_time?: RunTime; // of telemetry with steps; also in the report of a trace beside it
+  readonly broken_parts: readonly BrokenPart[]; // parts that are absent because of an error in tb_bottleneck
 }
 
 /** A part of a report that could not be built. */
 export interface BrokenPart {
-  /** memory | input | compilation | graphs | places | efficiency | headroom */
-  readonly part: string;
+  readonly part: string; // memory | input | compilation | graphs | places | efficiency | headroom
   readonly because: string;
 }
 
 /** What making one batch consists of. */
 export interface InputPipeline {
-  /** the largest share first; none if only the storage is known */
-  readonly stages: readonly InputStage[];
-  /** frames (of the trace) | samples (of the workers' stacks, by the monitor) */
-  readonly basis: string;
-  /** time in which one process makes a batch */
-  readonly batch_ns?: number;
-  /** processes that make batches; 0: the training process makes them */
-  readonly workers?: number;
-  /** so that batches are as fast as the rest of the step; not limited by the cores */
-  readonly workers_needed?: number;
-  /** of the workers' time, without a batch to make */
-  readonly waiting_share?: number;
-  /** absent if nothing is known */
-  readonly storage?: InputStorage;
+  readonly stages: readonly InputStage[]; // the largest share first; none if only the storage is known
+  readonly basis: string; // frames (of the trace) | samples (of the workers' stacks, by the monitor)
+  readonly batch_ns?: number; // time in which one process makes a batch
+  readonly workers?: number; // processes that make batches; 0: the training process makes them
+  readonly workers_needed?: number; // so that batches are as fast as the rest of the step; not limited by the cores
+  readonly waiting_share?: number; // of the workers' time, without a batch to make
+  readonly storage?: InputStorage; // absent if nothing is known
 }
 
 /** One kind of work on a batch. Names are untrusted text. */
 export interface InputStage {
-  /** read | decode | transform | dataset | collate | pin | copy | other */
-  readonly stage: string;
-  /** of a transform: its class or function; may be empty */
-  readonly name: string;
-  /** of the time of all stages */
-  readonly share: number;
+  readonly stage: string; // read | decode | transform | dataset | collate | pin | copy | other
+  readonly name: string; // of a transform: its class or function; may be empty
+  readonly share: number; // of the time of all stages
   readonly ns_per_batch?: number;
-  /** the program's line with most of it; absent if none was recorded */
-  readonly place?: Place;
-  /** stage and name, as text */
-  readonly title: string;
+  readonly place?: Place; // the program's line with most of it; absent if none was recorded
+  readonly title: string; // stage and name, as text
 }
 
 /** What the data is read from. An absent number is not known. */
 export interface InputStorage {
-  /** rotational | ssd | network | memory; empty if not known */
-  readonly kind: string;
+  readonly kind: string; // rotational | ssd | network | memory; empty if not known
   readonly filesystem: string;
-  /** from files, caches and pipes */
-  readonly read_bytes_per_batch?: number;
-  /** not from a cache */
-  readonly disk_bytes_per_batch?: number;
-  /** calls that read */
-  readonly reads_per_batch?: number;
-  /** calls of Python's open; libraries in C++ open files without it */
-  readonly opens_per_batch?: number;
+  readonly read_bytes_per_batch?: number; // from files, caches and pipes
+  readonly disk_bytes_per_batch?: number; // not from a cache
+  readonly reads_per_batch?: number; // calls that read
+  readonly opens_per_batch?: number; // calls of Python's open; libraries in C++ open files without it
 }
 
 /** What torch.compile did, and the parts of a step that are not in compiled graphs. */
 export interface Compilation {
-  /** the longest time first */
-  readonly functions: readonly CompiledFunction[];
-  /** the longest time first */
-  readonly breaks: readonly GraphBreak[];
-  /** per step: compiling */
-  readonly compile_ns?: number;
-  /** compiled regions per step */
-  readonly regions?: number;
-  /** operators outside of compiled regions, the longest time first */
-  readonly outside: readonly OutsideGraph[];
-  /** what is not known, and how to record it; may be empty */
-  readonly missing: string;
+  readonly functions: readonly CompiledFunction[]; // the longest time first
+  readonly breaks: readonly GraphBreak[]; // the longest time first
+  readonly compile_ns?: number; // per step: compiling
+  readonly regions?: number; // compiled regions per step
+  readonly outside: readonly OutsideGraph[]; // operators outside of compiled regions, the longest time first
+  readonly missing: string; // what is not known, and how to record it; may be empty
 }
 
 /** Captured graphs that the program launches (CUDA graphs, HIP graphs). Launches of the same operations are one entry. */
 export interface GraphReplays {
-  /** the longest time in all first */
-  readonly graphs: readonly ReplayedGraph[];
-  /** per step; without steps, in all */
-  readonly launches: number;
-  /** operations of the device that no graph launches, the longest time first */
-  readonly outside: readonly OutsideGraph[];
-  /** per step, all of them */
-  readonly outside_operations: number;
-  /** per step: time in which the device works on them */
-  readonly outside_ns: number;
+  readonly graphs: readonly ReplayedGraph[]; // the longest time in all first
+  readonly launches: number; // per step; without steps, in all
+  readonly outside: readonly OutsideGraph[]; // operations of the device that no graph launches, the longest time first
+  readonly outside_operations: number; // per step, all of them
+  readonly outside_ns: number; // per step: time in which the device works on them
 }
 
 /** One graph. Times are medians per launch. */
 export interface ReplayedGraph {
-  /** of the device: kernels, copies, fills */
-  readonly operations: number;
-  /** per step */
-  readonly launches: number;
-  /** from the first operation to the end of the last one */
-  readonly device_ns: number;
-  /** of it, in which the device does nothing */
-  readonly idle_ns: number;
-  /** of the device, before the first operation */
-  readonly idle_before_ns?: number;
-  /** of the host: the launching call */
-  readonly call_ns: number;
-  /** with most of the time of these launches; absent if none was recorded */
-  readonly place?: Place;
+  readonly operations: number; // of the device: kernels, copies, fills
+  readonly launches: number; // per step
+  readonly device_ns: number; // from the first operation to the end of the last one
+  readonly idle_ns: number; // of it, in which the device does nothing
+  readonly idle_before_ns?: number; // of the device, before the first operation
+  readonly call_ns: number; // of the host: the launching call
+  readonly place?: Place; // with most of the time of these launches; absent if none was recorded
 }
 
 /** An operator that is called outside of compiled regions, by the name of its outermost call; or an operation of the device outside of captured graphs. */
 export interface OutsideGraph {
-  /** untrusted text */
-  readonly name: string;
-  /** per step */
-  readonly calls: number;
-  /** of the host; outside of captured graphs, of the device */
-  readonly ns_per_step: number;
+  readonly name: string; // untrusted text
+  readonly calls: number; // per step
+  readonly ns_per_step: number; // of the host; outside of captured graphs, of the device
 }
 
 /** One function that was compiled. Names and reasons are untrusted text. */
 export interface CompiledFunction {
-  /** empty if not known */
-  readonly function: string;
+  readonly function: string; // empty if not known
   readonly file: string;
-  /** 0 if not known */
-  readonly line: number;
-  /** in the recording; of telemetry, in the run */
-  readonly compilations: number;
-  /** the guards that failed, each with the code that it comes from */
-  readonly reasons: readonly string[];
-  /** compiling, in all */
-  readonly ns?: number;
-  /** why torch runs it without compiling; empty if it is compiled */
-  readonly failure: string;
+  readonly line: number; // 0 if not known
+  readonly compilations: number; // in the recording; of telemetry, in the run
+  readonly reasons: readonly string[]; // the guards that failed, each with the code that it comes from
+  readonly ns?: number; // compiling, in all
+  readonly failure: string; // why torch runs it without compiling; empty if it is compiled
 }
 
 /** One place where a graph ends. Names and reasons are untrusted text. */
@@ -316,121 +210,80 @@ export interface GraphBreak {
   readonly function: string;
   readonly file: string;
   readonly line: number;
-  /** empty if not known */
-  readonly reason: string;
-  /** from the end of the graph before it to the next graph, without compiling */
-  readonly ns_per_step?: number;
+  readonly reason: string; // empty if not known
+  readonly ns_per_step?: number; // from the end of the graph before it to the next graph, without compiling
 }
 
 /** What a step achieves of what the device can do. An absent number is not known; its note says why. The definitions are the same for traces and telemetry (knowledge/efficiency.toml). */
 export interface Efficiency {
-  /** samples_per_step / window.step_ns.mean */
-  readonly samples_per_second?: number;
-  /** of this process */
-  readonly samples_per_step?: number;
-  /** where samples_per_step comes from, or why it is not known */
-  readonly samples_basis: string;
+  readonly samples_per_second?: number; // samples_per_step / window.step_ns.mean
+  readonly samples_per_step?: number; // of this process
+  readonly samples_basis: string; // where samples_per_step comes from, or why it is not known
   readonly tokens_per_second?: number;
-  /** of this process */
-  readonly tokens_per_step?: number;
-  /** time that the model's products need at the dense peak of their types / step time */
-  readonly mfu?: number;
-  /** as mfu, with all products that ran */
-  readonly hfu?: number;
-  /** FLOP/s: dense, of the types that are multiplied */
-  readonly peak_flops?: number;
+  readonly tokens_per_step?: number; // of this process
+  readonly mfu?: number; // time that the model's products need at the dense peak of their types / step time
+  readonly hfu?: number; // as mfu, with all products that ran
+  readonly peak_flops?: number; // FLOP/s: dense, of the types that are multiplied
   readonly model_flops_per_step?: number;
-  /** the types of the products, the largest share first */
-  readonly types: readonly TypeShare[];
-  /** of the time of compute kernels */
-  readonly tensor_share?: number;
-  /** steps x median step time / elapsed time */
-  readonly goodput?: number;
-  /** of the GPU board */
-  readonly joules_per_step?: number;
-  /** one per figure, in the order in which they are shown */
-  readonly notes: readonly EfficiencyNote[];
+  readonly types: readonly TypeShare[]; // the types of the products, the largest share first
+  readonly tensor_share?: number; // of the time of compute kernels
+  readonly goodput?: number; // steps x median step time / elapsed time
+  readonly joules_per_step?: number; // of the GPU board
+  readonly notes: readonly EfficiencyNote[]; // one per figure, in the order in which they are shown
 }
 
 /** One type of the matrix products, convolutions and attention. */
 export interface TypeShare {
-  /** fp64 | fp32 | tf32 | fp16 | bf16 | fp8 | fp4 | int8 */
-  readonly dtype: string;
-  /** of the model's operations */
-  readonly share: number;
-  /** FLOP/s, dense */
-  readonly peak_flops: number;
+  readonly dtype: string; // fp64 | fp32 | tf32 | fp16 | bf16 | fp8 | fp4 | int8
+  readonly share: number; // of the model's operations
+  readonly peak_flops: number; // FLOP/s, dense
 }
 
 /** A figure of Efficiency in words. */
 export interface EfficiencyNote {
-  /** the name of the figure in Efficiency */
-  readonly field: string;
+  readonly field: string; // the name of the figure in Efficiency
   readonly title: string;
-  /** share | flops | flops_per_s | per_second | joules | money */
-  readonly unit: string;
+  readonly unit: string; // share | flops | flops_per_s | per_second | joules | money
   readonly definition: string;
-  /** where the value comes from; empty if there is none */
-  readonly basis: string;
-  /** why there is no value; empty if there is one */
-  readonly because: string;
+  readonly basis: string; // where the value comes from; empty if there is none
+  readonly because: string; // why there is no value; empty if there is one
 }
 
 /** Something that a run without a problem could still gain, or what limits it next. No fix is known to be worth a tenth of the time, so these are distances to a limit and no promises. */
 export interface Headroom {
-  /** more_devices | attention | pointwise | alignment | layout */
-  readonly kind: string;
+  readonly kind: string; // more_devices | attention | pointwise | alignment | layout
   readonly title: string;
-  /** what it means and how to find out more, as text */
-  readonly summary: string;
-  /** of the time, at most; absent if it is no saving */
-  readonly share?: number;
+  readonly summary: string; // what it means and how to find out more, as text
+  readonly share?: number; // of the time, at most; absent if it is no saving
   readonly evidence: readonly Evidence[];
 }
 
 /** What one evidence source of a training says alone. The verdict of the report is that of the trusted one. */
 export interface OtherVerdict {
-  /** trace | telemetry */
-  readonly witness: string;
+  readonly witness: string; // trace | telemetry
   readonly verdict?: Verdict;
   readonly trusted: boolean;
-  /** for users: why it is trusted, or is not */
-  readonly because: string;
+  readonly because: string; // for users: why it is trusted, or is not
 }
 
 /** What fills the memory of the device at its peak. */
 export interface Memory {
-  /** memory in use at the peak: the sum of the parts */
-  readonly peak_bytes: number;
-  /** size of the device's memory; absent if not known */
-  readonly capacity_bytes?: number;
-  /** capacity - peak */
-  readonly headroom_bytes?: number;
-  /** without empty ones, in a fixed order */
-  readonly parts: readonly MemoryPart[];
-  /** trace | snapshot | telemetry */
-  readonly evidence_source: string;
-  /** cuda | rocm | cpu | ... */
-  readonly kind: string;
-  /** in tensors at the peak, as the allocator counts them */
-  readonly allocated_bytes?: number;
-  /** that the allocator had from the driver at the peak; absent for the CPU */
-  readonly reserved_bytes?: number;
-  /** in the parts, but from before the recording, and estimated */
-  readonly estimated_bytes: number;
-  /** the places that allocated most of the peak, the most bytes first */
-  readonly sites: readonly MemorySite[];
+  readonly peak_bytes: number; // memory in use at the peak: the sum of the parts
+  readonly capacity_bytes?: number; // size of the device's memory; absent if not known
+  readonly headroom_bytes?: number; // capacity - peak
+  readonly parts: readonly MemoryPart[]; // without empty ones, in a fixed order
+  readonly evidence_source: string; // trace | snapshot | telemetry
+  readonly kind: string; // cuda | rocm | cpu | ...
+  readonly allocated_bytes?: number; // in tensors at the peak, as the allocator counts them
+  readonly reserved_bytes?: number; // that the allocator had from the driver at the peak; absent for the CPU
+  readonly estimated_bytes: number; // in the parts, but from before the recording, and estimated
+  readonly sites: readonly MemorySite[]; // the places that allocated most of the peak, the most bytes first
   readonly findings: readonly MemoryFinding[];
-  /** what is not in the account, and why, as text; may be empty */
-  readonly missing: string;
-  /** the peak under other conditions */
-  readonly forecasts: readonly MemoryForecast[];
-  /** absent if the peak lies outside the steps, and for telemetry */
-  readonly curve?: MemoryCurve;
-  /** blocks of the step of the peak, the largest first */
-  readonly lifetimes: readonly MemoryLifetime[];
-  /** absent with fewer than two steps */
-  readonly history?: MemoryHistory;
+  readonly missing: string; // what is not in the account, and why, as text; may be empty
+  readonly forecasts: readonly MemoryForecast[]; // the peak under other conditions
+  readonly curve?: MemoryCurve; // absent if the peak lies outside the steps, and for telemetry
+  readonly lifetimes: readonly MemoryLifetime[]; // blocks of the step of the peak, the largest first
+  readonly history?: MemoryHistory; // absent with fewer than two steps
 }
 
 /** One block of memory. Times are since the beginning of the step; absent if the block exists before or after the step. */
@@ -442,282 +295,203 @@ export interface MemoryLifetime {
 
 /** The memory in tensors by step. */
 export interface MemoryHistory {
-  /** the most during the step */
-  readonly peak_bytes: readonly number[];
-  /** at the end of the step */
-  readonly end_bytes: readonly number[];
-  /** steps per entry: 1, or more in a long recording */
-  readonly steps: number;
+  readonly peak_bytes: readonly number[]; // the most during the step
+  readonly end_bytes: readonly number[]; // at the end of the step
+  readonly steps: number; // steps per entry: 1, or more in a long recording
 }
 
 /** The memory in use over the step of the peak. Memory that the allocator caches is not in it. */
 export interface MemoryCurve {
-  /** since the beginning of the step */
-  readonly times_ns: readonly number[];
+  readonly times_ns: readonly number[]; // since the beginning of the step
   readonly series: readonly MemorySeries[];
-  /** the point of the peak */
-  readonly peak: number;
-  /** length of the step */
-  readonly step_ns: number;
+  readonly peak: number; // the point of the peak
+  readonly step_ns: number; // length of the step
 }
 
 export interface MemorySeries {
-  /** as in MemoryPart */
-  readonly kind: string;
+  readonly kind: string; // as in MemoryPart
   readonly title: string;
-  /** one value per time */
-  readonly bytes: readonly number[];
+  readonly bytes: readonly number[]; // one value per time
 }
 
 export interface MemoryPart {
-  /** parameters | gradients | optimizer | activations | temporaries | inputs | kept | */
-  readonly kind: string;
+  readonly kind: string; // parameters | gradients | optimizer | activations | temporaries | inputs | kept |
   readonly bytes: number;
-  /** of the peak */
-  readonly share: number;
-  /** label of the kind */
-  readonly title: string;
+  readonly share: number; // of the peak
+  readonly title: string; // label of the kind
 }
 
 /** A place that allocated memory of the peak. Names are empty if they were not recorded. After the largest places follows one entry per category for the other places. */
 export interface MemorySite {
-  /** as in MemoryPart */
-  readonly kind: string;
+  readonly kind: string; // as in MemoryPart
   readonly bytes: number;
   readonly blocks: number;
   readonly operator: string;
-  /** module of the model, as the profiler names it */
-  readonly module: string;
+  readonly module: string; // module of the model, as the profiler names it
   readonly file: string;
-  /** of a trace: where the function begins; of a snapshot: of the call; 0 if not known */
-  readonly line: number;
+  readonly line: number; // of a trace: where the function begins; of a snapshot: of the call; 0 if not known
   readonly function: string;
-  /** modules around `module`, or of a snapshot the callers of `function`; outermost first */
-  readonly path: readonly string[];
-  /** number of places, in the entry of the other places */
-  readonly others: number;
+  readonly path: readonly string[]; // modules around `module`, or of a snapshot the callers of `function`; outermost first
+  readonly others: number; // number of places, in the entry of the other places
 }
 
 /** A problem with the memory, with its evidence and its fix. */
 export interface MemoryFinding {
   readonly cause: string;
   readonly title: string;
-  /** critical (the training ends) | warning | info */
-  readonly severity: string;
-  /** that the fix can save at the peak at most; 0 if not known */
-  readonly bytes: number;
+  readonly severity: string; // critical (the training ends) | warning | info
+  readonly bytes: number; // that the fix can save at the peak at most; 0 if not known
   readonly evidence: readonly Evidence[];
   readonly fix?: Fix;
-  /** what to change and the problem, for users; empty if the severity is info */
-  readonly headline: string;
+  readonly headline: string; // what to change and the problem, for users; empty if the severity is info
 }
 
 /** The peak under one changed condition, predicted from the recording. */
 export interface MemoryForecast {
-  /** batch | checkpointing | precision | optimizer | sharding */
-  readonly change: string;
-  /** the change, as text */
-  readonly title: string;
+  readonly change: string; // batch | checkpointing | precision | optimizer | sharding
+  readonly title: string; // the change, as text
   readonly peak_bytes: number;
-  /** 90 % interval */
-  readonly low_bytes: number;
+  readonly low_bytes: number; // 90 % interval
   readonly high_bytes: number;
-  /** whether the upper bound fits into the device; absent if its size is not known */
-  readonly fits?: boolean;
-  /** the assumptions, as text */
-  readonly assumes: string;
+  readonly fits?: boolean; // whether the upper bound fits into the device; absent if its size is not known
+  readonly assumes: string; // the assumptions, as text
 }
 
 /** Where the wall time of a whole run went, from the first reading of the monitor to the last. The parts sum to one. */
 export interface RunTime {
-  /** ns since 1970 */
-  readonly begin_ns: number;
+  readonly begin_ns: number; // ns since 1970
   readonly elapsed_ns: number;
-  /** those with any time, in the order of the account */
-  readonly parts: readonly RunPart[];
+  readonly parts: readonly RunPart[]; // those with any time, in the order of the account
 }
 
 /** A function that the loop calls, or what the loop does itself. */
 export interface StepPart {
-  /** of the function; empty for the loop itself */
-  readonly name: string;
-  /** absent for the loop itself */
-  readonly place?: Place;
-  /** of the window */
-  readonly share: number;
-  /** per step */
-  readonly calls: number;
-  /** of the part: the regimes with most of its time */
-  readonly account: readonly AccountRow[];
+  readonly name: string; // of the function; empty for the loop itself
+  readonly place?: Place; // absent for the loop itself
+  readonly share: number; // of the window
+  readonly calls: number; // per step
+  readonly account: readonly AccountRow[]; // of the part: the regimes with most of its time
 }
 
 /** How often an operator is called. */
 export interface OperatorCount {
   readonly name: string;
   readonly per_step: number;
-  /** with most of its calls; absent if no frames were recorded */
-  readonly place?: Place;
+  readonly place?: Place; // with most of its calls; absent if no frames were recorded
 }
 
 export interface RunPart {
-  /** start | compilation | warm_up | epoch_start | evaluation | checkpoint | logging | garbage_collection | pause | recording | end | unrecorded | training */
-  readonly kind: string;
+  readonly kind: string; // start | compilation | warm_up | epoch_start | evaluation | checkpoint | logging | garbage_collection | pause | recording | end | unrecorded | training
   readonly title: string;
   readonly meaning: string;
   readonly ns: number;
   readonly share: number;
-  /** the share of each of equally long bins of the run */
-  readonly bins: readonly number[];
+  readonly bins: readonly number[]; // the share of each of equally long bins of the run
 }
 
 /** A part of a run in which one regime owned most of the recoverable time, or the device worked without disturbance. */
 export interface Phase {
-  /** ns since 1970 */
-  readonly begin_ns: number;
+  readonly begin_ns: number; // ns since 1970
   readonly end_ns: number;
   readonly regime: string;
-  /** of the phase */
-  readonly share: number;
-  /** critical | warning | info | none */
-  readonly severity: string;
-  /** label of the regime */
-  readonly title: string;
+  readonly share: number; // of the phase
+  readonly severity: string; // critical | warning | info | none
+  readonly title: string; // label of the regime
 }
 
 /** The step without a profiler, as timed by the telemetry of the same run. */
 export interface Unprofiled {
-  /** median, or mean of uneven steps, of those that no profiler recorded */
-  readonly step_ns: number;
-  /** 0 if their number was not recorded */
-  readonly steps: number;
-  /** recorded step time / unprofiled step time */
-  readonly ratio: number;
-  /** for users; empty if a reason of the health says the same */
-  readonly sentence: string;
-  /** of these steps; empty if only their average was recorded */
-  readonly step_times_ns: readonly number[];
-  /** mean over the judged steps of the telemetry; absent without telemetry */
-  readonly run_step_ns?: number;
-  /** their number */
-  readonly run_steps?: number;
+  readonly step_ns: number; // median, or mean of uneven steps, of those that no profiler recorded
+  readonly steps: number; // 0 if their number was not recorded
+  readonly ratio: number; // recorded step time / unprofiled step time
+  readonly sentence: string; // for users; empty if a reason of the health says the same
+  readonly step_times_ns: readonly number[]; // of these steps; empty if only their average was recorded
+  readonly run_step_ns?: number; // mean over the judged steps of the telemetry; absent without telemetry
+  readonly run_steps?: number; // their number
 }
 
 /** One regime that trace and telemetry of the same process judge differently. */
 export interface Disagreement {
   readonly regime: string;
-  /** fires | clear */
-  readonly trace: string;
-  /** fires | clear */
-  readonly telemetry: string;
-  /** for users: both judgements, and which one to trust */
-  readonly sentence: string;
+  readonly trace: string; // fires | clear
+  readonly telemetry: string; // fires | clear
+  readonly sentence: string; // for users: both judgements, and which one to trust
 }
 
 export interface Device {
-  /** as the driver reports it; may be empty */
-  readonly name: string;
-  /** cuda | rocm | cpu | for other devices the profiler's name */
-  readonly kind: string;
-  /** the device of the process that the account is about */
-  readonly index: number;
-  /** devices that did work in this recording */
-  readonly count: number;
+  readonly name: string; // as the driver reports it; may be empty
+  readonly kind: string; // cuda | rocm | cpu | for other devices the profiler's name
+  readonly index: number; // the device of the process that the account is about
+  readonly count: number; // devices that did work in this recording
 }
 
 export interface Health {
-  /** ok | degraded | incomplete | unreadable */
-  readonly status: string;
+  readonly status: string; // ok | degraded | incomplete | unreadable
   readonly reasons: readonly HealthReason[];
 }
 
 export interface HealthReason {
-  /** warmup, kernels_not_recorded, insufficient_data, unsupported_device, truncated, ... */
-  readonly code: string;
-  /** what is wrong with this recording */
-  readonly detail: string;
-  /** the line of code that fixes the recording */
-  readonly fix: string;
+  readonly code: string; // warmup, kernels_not_recorded, insufficient_data, unsupported_device, truncated, ...
+  readonly detail: string; // what is wrong with this recording
+  readonly fix: string; // the line of code that fixes the recording
 }
 
 /** The part of the recording that is judged. */
 export interface Window {
   readonly steps: number;
-  /** profiler_step | inferred | whole */
-  readonly basis: string;
-  /** step times over the steps */
-  readonly step_ns?: Spread;
-  /** on the recording's own clock */
-  readonly begin_ns: number;
+  readonly basis: string; // profiler_step | inferred | whole
+  readonly step_ns?: Spread; // step times over the steps
+  readonly begin_ns: number; // on the recording's own clock
   readonly end_ns: number;
-  /** step times in order; of many steps, the longest of each group of neighbours */
-  readonly step_times_ns: readonly number[];
-  /** mean with the profiler's own time; absent if that is not taken out */
-  readonly recorded_step_ns?: number;
-  /** for users: how the profiler's own time was taken out of all times; absent if not */
-  readonly correction?: string;
+  readonly step_times_ns: readonly number[]; // step times in order; of many steps, the longest of each group of neighbours
+  readonly recorded_step_ns?: number; // mean with the profiler's own time; absent if that is not taken out
+  readonly correction?: string; // for users: how the profiler's own time was taken out of all times; absent if not
 }
 
 export interface Spread {
   readonly median: number;
   readonly p10: number;
   readonly p90: number;
-  /** the account's total per step: what shares, gains and times after a fix refer to */
-  readonly mean: number;
+  readonly mean: number; // the account's total per step: what shares, gains and times after a fix refer to
 }
 
 /** The step time that one regime owns. */
 export interface AccountRow {
   readonly regime: string;
-  /** of the window */
-  readonly share: number;
+  readonly share: number; // of the window
   readonly ns_per_step: number;
-  /** label of the regime */
-  readonly title: string;
-  /** one sentence that defines the regime */
-  readonly meaning: string;
+  readonly title: string; // label of the regime
+  readonly meaning: string; // one sentence that defines the regime
 }
 
 /** The answer of the report. */
 export interface Verdict {
   readonly regime: string;
   readonly share: number;
-  /** critical | warning | info | none */
-  readonly severity: string;
-  /** high | medium | low */
-  readonly confidence: string;
-  /** one sentence for users */
-  readonly headline: string;
-  /** label of the regime */
-  readonly title: string;
-  /** what kind of task this is, what can still be changed, and what timers of the program do not see */
-  readonly situation?: string;
-  /** what to change first and its gain, one sentence for users; empty if nothing is worth changing */
-  readonly action: string;
-  /** absent without a problem of the memory that is worth fixing */
-  readonly memory_alert?: MemoryAlert;
-  /** what the action removes and its cost; absent if `headline` is about its regime */
-  readonly action_cause?: string;
+  readonly severity: string; // critical | warning | info | none
+  readonly confidence: string; // high | medium | low
+  readonly headline: string; // one sentence for users
+  readonly title: string; // label of the regime
+  readonly situation?: string; // what kind of task this is, what can still be changed, and what timers of the program do not see
+  readonly action: string; // what to change first and its gain, one sentence for users; empty if nothing is worth changing
+  readonly memory_alert?: MemoryAlert; // absent without a problem of the memory that is worth fixing
+  readonly action_cause?: string; // what the action removes and its cost; absent if `headline` is about its regime
 }
 
 /** The most severe problem with the memory of a training, beside the verdict, which is about time. */
 export interface MemoryAlert {
   readonly cause: string;
-  /** critical | warning */
-  readonly severity: string;
-  /** as in MemoryFinding */
-  readonly headline: string;
-  /** it is more urgent than the verdict, and is shown before it */
-  readonly leads: boolean;
-  /** the change in a few words */
-  readonly action: string;
+  readonly severity: string; // critical | warning
+  readonly headline: string; // as in MemoryFinding
+  readonly leads: boolean; // it is more urgent than the verdict, and is shown before it
+  readonly action: string; // the change in a few words
   readonly title: string;
 }
 
 /** The judgement of one regime. */
 export interface RegimeVerdict {
   readonly regime: string;
-  /** fires | clear | abstains | broken */
-  readonly status: string;
+  readonly status: string; // fires | clear | abstains | broken
   readonly share: number;
   readonly because: string;
   readonly title: string;
@@ -727,312 +501,200 @@ export interface RegimeVerdict {
 export interface Finding {
   readonly cause: string;
   readonly regime: string;
-  /** of the window */
-  readonly cost_share: number;
+  readonly cost_share: number; // of the window
   readonly speedup?: Speedup;
   readonly evidence: readonly Evidence[];
   readonly fix?: Fix;
   readonly title: string;
-  /** largest share first; empty if the recording has neither frames nor record_function blocks */
-  readonly where: readonly Place[];
+  readonly where: readonly Place[]; // largest share first; empty if the recording has neither frames nor record_function blocks
 }
 
 /** A place in the user's program: the nearest frame outside installed packages, or a record_function block. */
 export interface Place {
-  /** as the profiler names it; empty for a block */
-  readonly file: string;
-  /** that runs, if exact; otherwise at which the function begins, 0 if it already ran when the recording began */
-  readonly line: number;
-  /** empty for a block */
-  readonly function: string;
-  /** module that has half of this time or more, as the profiler names it; `Linear_*` is several; may be empty */
-  readonly module: string;
-  /** of the finding's time */
-  readonly share: number;
-  /** the record_function block, if no frame of the program was recorded */
-  readonly block: string;
-  /** a typical call chain, outermost first: the program's frames, then what the line calls */
-  readonly chain: readonly string[];
-  /** the line is the one that runs: the recording has the lines of calls */
-  readonly exact: boolean;
-  /** size of the file when it was recorded; 0 if unknown */
-  readonly file_bytes: number;
-  /** when it was changed last, in µs since 1970; 0 if unknown */
-  readonly file_time_us: number;
-  /** the line and those around it, if the file is at hand and unchanged; untrusted text */
-  readonly source: readonly string[];
-  /** the number of the first of these lines */
-  readonly source_begin: number;
-  /** of a function: the line that costs most; 0 if it is not known */
-  readonly hottest_line: number;
-  /** of the finding's time */
-  readonly hottest_share: number;
-  /** the next costliest lines of the function, costliest first */
-  readonly other_lines: readonly LineShare[];
+  readonly file: string; // as the profiler names it; empty for a block
+  readonly line: number; // that runs, if exact; otherwise at which the function begins, 0 if it already ran when the recording began
+  readonly function: string; // empty for a block
+  readonly module: string; // module that has half of this time or more, as the profiler names it; `Linear_*` is several; may be empty
+  readonly share: number; // of the finding's time
+  readonly block: string; // the record_function block, if no frame of the program was recorded
+  readonly chain: readonly string[]; // a typical call chain, outermost first: the program's frames, then what the line calls
+  readonly exact: boolean; // the line is the one that runs: the recording has the lines of calls
+  readonly file_bytes: number; // size of the file when it was recorded; 0 if unknown
+  readonly file_time_us: number; // when it was changed last, in µs since 1970; 0 if unknown
+  readonly source: readonly string[]; // the line and those around it, if the file is at hand and unchanged; untrusted text
+  readonly source_begin: number; // the number of the first of these lines
+  readonly hottest_line: number; // of a function: the line that costs most; 0 if it is not known
+  readonly hottest_share: number; // of the finding's time
+  readonly other_lines: readonly LineShare[]; // the next costliest lines of the function, costliest first
 }
 
 /** A line and its share. */
 export interface LineShare {
   readonly line: number;
-  /** of the finding's time */
-  readonly share: number;
+  readonly share: number; // of the finding's time
 }
 
 export interface Speedup {
-  /** step time now / step time after */
-  readonly expected: number;
+  readonly expected: number; // step time now / step time after
   readonly low: number;
-  /** of a bound: at most; expected is then the gain if nothing else becomes faster */
-  readonly high: number;
-  /** replay | bound | estimate (from measured changes) | none; of a job: ranks (from the accounts of its ranks) */
-  readonly basis: string;
-  /** replay, estimate, ranks: the assumptions, as text; otherwise empty */
-  readonly assumes: string;
-  /** why no gain was simulated; empty if one was, or if replay.because states the reason */
-  readonly because: string;
-  /** of a bound: when the gain is `expected`; of a bound or a replay: when it may be larger than `high`, as text */
-  readonly unless?: string;
+  readonly high: number; // of a bound: at most; expected is then the gain if nothing else becomes faster
+  readonly basis: string; // replay | bound | estimate (from measured changes) | none; of a job: ranks (from the accounts of its ranks)
+  readonly assumes: string; // replay, estimate, ranks: the assumptions, as text; otherwise empty
+  readonly because: string; // why no gain was simulated; empty if one was, or if replay.because states the reason
+  readonly unless?: string; // of a bound: when the gain is `expected`; of a bound or a replay: when it may be larger than `high`, as text
 }
 
 export interface Evidence {
   readonly label: string;
-  /** absent if the evidence is text */
-  readonly value?: number;
-  /** ns | share | count | bytes | bytes_per_s | text */
-  readonly unit: string;
-  /** the evidence if unit is text */
-  readonly text: string;
-  /** the reference value, as text; may be empty */
-  readonly compared_with: string;
-  /** a typical occurrence, on the recording's own clock */
-  readonly begin_ns?: number;
+  readonly value?: number; // absent if the evidence is text
+  readonly unit: string; // ns | share | count | bytes | bytes_per_s | text
+  readonly text: string; // the evidence if unit is text
+  readonly compared_with: string; // the reference value, as text; may be empty
+  readonly begin_ns?: number; // a typical occurrence, on the recording's own clock
   readonly end_ns?: number;
 }
 
 export interface Fix {
   readonly summary: string;
-  /** the change, as code in the user's terms */
-  readonly code: string;
-  /** how to check that it worked */
-  readonly confirm: string;
-  /** the change in a few words; empty if the cause only says what to record */
-  readonly action: string;
-  /** address of the official documentation of this change; absent without one */
-  readonly documentation?: string;
-  /** CHANGE of the command that measures it: tb-bottleneck try CHANGE -- python train.py */
-  readonly trial?: string;
+  readonly code: string; // the change, as code in the user's terms
+  readonly confirm: string; // how to check that it worked
+  readonly action: string; // the change in a few words; empty if the cause only says what to record
+  readonly documentation?: string; // address of the official documentation of this change; absent without one
+  readonly trial?: string; // CHANGE of the command that measures it: tb-bottleneck try CHANGE -- python train.py
 }
 
 /** One fix of the plan. It is simulated together with the fixes before it. */
 export interface PlanStep {
   readonly cause: string;
-  /** window.step_ns.mean / speedup_total */
-  readonly step_ns_after: number;
-  /** step time now / step time after this fix and those before it */
-  readonly speedup_total: number;
-  /** the fix, as text */
-  readonly title: string;
-  /** bounds of speedup_total */
-  readonly low: number;
+  readonly step_ns_after: number; // window.step_ns.mean / speedup_total
+  readonly speedup_total: number; // step time now / step time after this fix and those before it
+  readonly title: string; // the fix, as text
+  readonly low: number; // bounds of speedup_total
   readonly high: number;
-  /** the assumptions, as text */
-  readonly assumes: string;
+  readonly assumes: string; // the assumptions, as text
 }
 
 /** The check of the replay: the unmodified recording replayed. Predictions are trusted only if it is accurate. */
 export interface Replay {
-  /** |replayed window time / recorded - 1|, with typical instead of recorded latencies */
-  readonly error: number;
-  /** of the window: waiting that nothing recorded explains, and that no fix can change */
-  readonly frozen_share: number;
-  /** why nothing is predicted; empty if the replay can be trusted */
-  readonly because: string;
-  /** the assumption on host time without a profiler, as text; empty without predictions */
-  readonly host: string;
+  readonly error: number; // |replayed window time / recorded - 1|, with typical instead of recorded latencies
+  readonly frozen_share: number; // of the window: waiting that nothing recorded explains, and that no fix can change
+  readonly because: string; // why nothing is predicted; empty if the replay can be trusted
+  readonly host: string; // the assumption on host time without a profiler, as text; empty without predictions
 }
 
 /** GET runs */
 export interface RunList {
-  /** scanning (the first scan of the logdir is not complete) | ready */
-  readonly state: string;
-  /** as the user gave it */
-  readonly logdir: string;
-  /** sorted by run, then source */
-  readonly runs: readonly RunEntry[];
-  /** sentences: what could not be scanned, and why */
-  readonly problems: readonly string[];
-  /** with several recordings; every other recording is a training of its own */
-  readonly trainings: readonly Training[];
+  readonly state: string; // scanning (the first scan of the logdir is not complete) | ready
+  readonly logdir: string; // as the user gave it
+  readonly runs: readonly RunEntry[]; // sorted by run, then source
+  readonly problems: readonly string[]; // sentences: what could not be scanned, and why
+  readonly trainings: readonly Training[]; // with several recordings; every other recording is a training of its own
 }
 
 /** The recordings of one training: one entry of the list. */
 export interface Training {
-  /** positions in runs; the verdict of the first one is that of the training */
-  readonly members: readonly number[];
-  /** why its evidence source is trusted; empty without another one */
-  readonly because: string;
-  /** absent unless several ranks of a job are known */
-  readonly job?: TrainingJob;
-  /** of all its recordings, in place of that of the first member's verdict */
-  readonly memory_alert?: MemoryAlert;
+  readonly members: readonly number[]; // positions in runs; the verdict of the first one is that of the training
+  readonly because: string; // why its evidence source is trusted; empty without another one
+  readonly job?: TrainingJob; // absent unless several ranks of a job are known
+  readonly memory_alert?: MemoryAlert; // of all its recordings, in place of that of the first member's verdict
 }
 
 /** What a list shows of a job: its verdict takes the place of that of the first member. It is that of the job's own report, saved or computed; without one, the ranks have not been judged together, and there is no verdict. */
 export interface TrainingJob {
-  /** absent if there is no report of the job */
-  readonly verdict?: Verdict;
+  readonly verdict?: Verdict; // absent if there is no report of the job
   readonly world_size: number;
-  /** with a verdict */
-  readonly ranks: number;
-  /** absent if nothing is predicted */
-  readonly gain?: Speedup;
-  /** what to change first, without its gain; empty if nothing is advised */
-  readonly action: string;
+  readonly ranks: number; // with a verdict
+  readonly gain?: Speedup; // absent if nothing is predicted
+  readonly action: string; // what to change first, without its gain; empty if nothing is advised
 }
 
 /** One recording in the list. */
 export interface RunEntry {
-  /** opaque */
-  readonly id: string;
+  readonly id: string; // opaque
   readonly run: string;
   readonly source: string;
   readonly size_bytes: number;
-  /** waiting | analysing | done */
-  readonly state: string;
-  /** 0 to 1 while analysing */
-  readonly progress: number;
-  /** health status, once done */
-  readonly health: string;
-  /** once done, if there is one */
-  readonly verdict?: Verdict;
-  /** mean, once done, if there is one */
-  readonly step_ns?: number;
-  /** code of the first health reason, once done; empty if there is none */
-  readonly reason: string;
-  /** step times in order, thinned as in Window */
-  readonly step_times_ns: readonly number[];
-  /** old name of evidence_source, written for schema 2 only */
-  readonly witness: string;
-  /** trace | telemetry: the kind of the recording */
-  readonly evidence_source: string;
-  /** telemetry that is still being written */
-  readonly live: boolean;
-  /** name, or kind if the name is not known; empty before it is done */
-  readonly device: string;
-  /** the first fix, as text, or the first cause if it has none; empty if there is neither */
-  readonly action: string;
-  /** of the whole plan, or of the first finding without one; absent if nothing is predicted */
-  readonly gain?: Speedup;
-  /** absent if nobody wrote anything about it */
-  readonly review?: Review;
-  /** findings that are neither accepted nor fixed; absent before it is done */
-  readonly open_findings?: number;
-  /** of one of several ranks */
-  readonly rank?: number;
-  /** of one of several ranks */
-  readonly world_size?: number;
-  /** of the time in which the device does not compute, for a known reason */
-  readonly lost_share?: number;
-  /** samples per second and per step only */
-  readonly efficiency?: Efficiency;
-  /** of the device's memory */
-  readonly peak_bytes?: number;
-  /** size of the memory - peak */
-  readonly headroom_bytes?: number;
-  /** as in Report */
-  readonly revision?: string;
-  /** of the file */
-  readonly modified_unix_ns: number;
+  readonly state: string; // waiting | analysing | done
+  readonly progress: number; // 0 to 1 while analysing
+  readonly health: string; // health status, once done
+  readonly verdict?: Verdict; // once done, if there is one
+  readonly step_ns?: number; // mean, once done, if there is one
+  readonly reason: string; // code of the first health reason, once done; empty if there is none
+  readonly step_times_ns: readonly number[]; // step times in order, thinned as in Window
+  readonly witness: string; // old name of evidence_source, written for schema 2 only
+  readonly evidence_source: string; // trace | telemetry: the kind of the recording
+  readonly live: boolean; // telemetry that is still being written
+  readonly device: string; // name, or kind if the name is not known; empty before it is done
+  readonly action: string; // the first fix, as text, or the first cause if it has none; empty if there is neither
+  readonly gain?: Speedup; // of the whole plan, or of the first finding without one; absent if nothing is predicted
+  readonly review?: Review; // absent if nobody wrote anything about it
+  readonly open_findings?: number; // findings that are neither accepted nor fixed; absent before it is done
+  readonly rank?: number; // of one of several ranks
+  readonly world_size?: number; // of one of several ranks
+  readonly lost_share?: number; // of the time in which the device does not compute, for a known reason
+  readonly efficiency?: Efficiency; // samples per second and per step only
+  readonly peak_bytes?: number; // of the device's memory
+  readonly headroom_bytes?: number; // size of the memory - peak
+  readonly revision?: string; // as in Report
+  readonly modified_unix_ns: number; // of the file
 }
 
 /** GET report?id=... */
 export interface ReportAnswer {
   readonly id: string;
-  /** waiting | analysing | done */
-  readonly state: string;
+  readonly state: string; // waiting | analysing | done
   readonly progress: number;
-  /** once done */
-  readonly report?: Report;
-  /** absent if nobody wrote anything about it */
-  readonly review?: Review;
+  readonly report?: Report; // once done
+  readonly review?: Review; // absent if nobody wrote anything about it
 }
 
 /** Run A against run B. */
 export interface Comparison {
-  /** version of this contract, 2 today */
-  readonly schema: number;
-  /** name of A in the request */
-  readonly a: string;
+  readonly schema: number; // version of this contract, 2 today
+  readonly a: string; // name of A in the request
   readonly b: string;
-  /** step | sample */
-  readonly per: string;
-  /** a_ns / b_ns; 0 if nothing could be compared */
-  readonly speedup: number;
-  /** half the width of the speedup's 95 % interval, as a share of it */
-  readonly noise: number;
-  /** one sentence for users */
-  readonly headline: string;
-  /** every regime; the deltas sum to B's time - A's time */
-  readonly by_regime: readonly RegimeDelta[];
-  /** absent if the devices are the same or unknown */
-  readonly expected?: Expected;
+  readonly per: string; // step | sample
+  readonly speedup: number; // a_ns / b_ns; 0 if nothing could be compared
+  readonly noise: number; // half the width of the speedup's 95 % interval, as a share of it
+  readonly headline: string; // one sentence for users
+  readonly by_regime: readonly RegimeDelta[]; // every regime; the deltas sum to B's time - A's time
+  readonly expected?: Expected; // absent if the devices are the same or unknown
   readonly causes?: CausesChanged;
-  /** differences between the environments of A and B */
-  readonly context: readonly ContextRow[];
-  /** median time per step or sample */
-  readonly a_ns: number;
+  readonly context: readonly ContextRow[]; // differences between the environments of A and B
+  readonly a_ns: number; // median time per step or sample
   readonly b_ns: number;
-  /** true if the difference is larger than the noise */
-  readonly significant: boolean;
-  /** the significance test and its result, as a sentence */
-  readonly test: string;
-  /** caveats: health of the recordings, batch sizes, different work */
-  readonly notes: readonly string[];
-  /** false if a run has no verdict; the notes state which one and why */
-  readonly comparable: boolean;
-  /** absent if it is not known */
-  readonly a_batch?: BatchSize;
+  readonly significant: boolean; // true if the difference is larger than the noise
+  readonly test: string; // the significance test and its result, as a sentence
+  readonly notes: readonly string[]; // caveats: health of the recordings, batch sizes, different work
+  readonly comparable: boolean; // false if a run has no verdict; the notes state which one and why
+  readonly a_batch?: BatchSize; // absent if it is not known
   readonly b_batch?: BatchSize;
-  /** steps that were judged; with one step the noise is not known, and 0 */
-  readonly a_steps: number;
+  readonly a_steps: number; // steps that were judged; with one step the noise is not known, and 0
   readonly b_steps: number;
-  /** faster | slower | none | unknown: B against A; unknown with a single step */
-  readonly difference: string;
-  /** absent if it is not known */
-  readonly similarity?: Similarity;
-  /** A's mean time / B's mean time, of all steps */
-  readonly mean_speedup: number;
-  /** true if long steps recur, so that mean_speedup decides the difference */
-  readonly by_means: boolean;
-  /** absent unless both runs measured steps without a profiler */
-  readonly unprofiled?: UnprofiledDifference;
+  readonly difference: string; // faster | slower | none | unknown: B against A; unknown with a single step
+  readonly similarity?: Similarity; // absent if it is not known
+  readonly mean_speedup: number; // A's mean time / B's mean time, of all steps
+  readonly by_means: boolean; // true if long steps recur, so that mean_speedup decides the difference
+  readonly unprofiled?: UnprofiledDifference; // absent unless both runs measured steps without a profiler
 }
 
 /** The difference of the steps that no profiler recorded. It is what the training gained; the other fields of the comparison are about the recorded steps. */
 export interface UnprofiledDifference {
-  /** median time per step or sample; mean if long steps recur and decide */
-  readonly a_ns: number;
+  readonly a_ns: number; // median time per step or sample; mean if long steps recur and decide
   readonly b_ns: number;
-  /** a_ns / b_ns */
-  readonly speedup: number;
-  /** as in Comparison; of the recorded steps if only medians are known */
-  readonly noise: number;
-  /** faster | slower | none */
-  readonly difference: string;
-  /** as in Comparison */
-  readonly test: string;
-  /** 0 if the number is not known */
-  readonly a_steps: number;
+  readonly speedup: number; // a_ns / b_ns
+  readonly noise: number; // as in Comparison; of the recorded steps if only medians are known
+  readonly difference: string; // faster | slower | none
+  readonly test: string; // as in Comparison
+  readonly a_steps: number; // 0 if the number is not known
   readonly b_steps: number;
 }
 
 /** The share of the work per step that both runs do. */
 export interface Similarity {
   readonly share: number;
-  /** false if the times are not comparable */
-  readonly same_work: boolean;
-  /** weights | operators | products */
-  readonly basis: string;
+  readonly same_work: boolean; // false if the times are not comparable
+  readonly basis: string; // weights | operators | products
 }
 
 /** One bar of the waterfall. */
@@ -1040,45 +702,34 @@ export interface RegimeDelta {
   readonly regime: string;
   readonly a_ns: number;
   readonly b_ns: number;
-  /** b_ns - a_ns */
-  readonly delta_ns: number;
-  /** label of the regime */
-  readonly title: string;
+  readonly delta_ns: number; // b_ns - a_ns
+  readonly title: string; // label of the regime
 }
 
 /** The number of samples per step. */
 export interface BatchSize {
-  /** per step */
-  readonly samples: number;
-  /** where the number comes from, as a phrase */
-  readonly basis: string;
+  readonly samples: number; // per step
+  readonly basis: string; // where the number comes from, as a phrase
 }
 
 /** The time that A's work is expected to take on B's device. */
 export interface Expected {
   readonly speedup: number;
-  /** from the assumptions and the published errors of such predictions */
-  readonly low: number;
+  readonly low: number; // from the assumptions and the published errors of such predictions
   readonly high: number;
   readonly by_regime: readonly ExpectedRegime[];
-  /** old name of shortfall, written for schema 2 only */
-  readonly remainder: readonly Shortfall[];
-  /** shares sum to (B's time - expected time) / B's time */
-  readonly shortfall: readonly Shortfall[];
-  /** always replay */
-  readonly basis: string;
+  readonly remainder: readonly Shortfall[]; // old name of shortfall, written for schema 2 only
+  readonly shortfall: readonly Shortfall[]; // shares sum to (B's time - expected time) / B's time
+  readonly basis: string; // always replay
   readonly assumptions: readonly string[];
-  /** expected time per step or sample */
-  readonly b_ns: number;
-  /** of the kernels alone */
-  readonly kernels_speedup: number;
+  readonly b_ns: number; // expected time per step or sample
+  readonly kernels_speedup: number; // of the kernels alone
 }
 
 /** The expected time of one regime. */
 export interface ExpectedRegime {
   readonly regime: string;
-  /** A's time / expected time; 1 if the device changes nothing */
-  readonly ratio: number;
+  readonly ratio: number; // A's time / expected time; 1 if the device changes nothing
   readonly because: string;
   readonly expected_ns: number;
 }
@@ -1086,31 +737,23 @@ export interface ExpectedRegime {
 /** One part of the difference between B's time and the expected time. */
 export interface Shortfall {
   readonly cause: string;
-  /** of B's time; negative if B is faster than expected */
-  readonly share: number;
-  /** the evidence */
-  readonly because: string;
+  readonly share: number; // of B's time; negative if B is faster than expected
+  readonly because: string; // the evidence
   readonly regime: string;
 }
 
 /** GET compare?a=...&b=... */
 export interface ComparisonAnswer {
-  /** ids of recordings, as in the request */
-  readonly a: string;
+  readonly a: string; // ids of recordings, as in the request
   readonly b: string;
-  /** waiting | analysing | done | failed */
-  readonly state: string;
-  /** 0 to 1 */
-  readonly progress: number;
-  /** once done */
-  readonly comparison?: Comparison;
-  /** if it failed: the reason, as a sentence */
-  readonly problem: string;
+  readonly state: string; // waiting | analysing | done | failed
+  readonly progress: number; // 0 to 1
+  readonly comparison?: Comparison; // once done
+  readonly problem: string; // if it failed: the reason, as a sentence
 }
 
 export interface CausesChanged {
-  /** causes that B has and A does not */
-  readonly gained: readonly string[];
+  readonly gained: readonly string[]; // causes that B has and A does not
   readonly lost: readonly string[];
 }
 
@@ -1125,50 +768,34 @@ export interface ContextRow {
 export interface WhatIf {
   readonly schema: number;
   readonly run: string;
-  /** the requested changes, as sentences */
-  readonly changes: readonly string[];
-  /** as recorded */
-  readonly step_ns: number;
-  /** absent if nothing can be predicted; the notes state the reason */
-  readonly after?: Prediction;
-  /** a_ns as recorded, b_ns after */
-  readonly by_regime: readonly RegimeDelta[];
-  /** the regime that owns most of the step after the change */
-  readonly regime: string;
+  readonly changes: readonly string[]; // the requested changes, as sentences
+  readonly step_ns: number; // as recorded
+  readonly after?: Prediction; // absent if nothing can be predicted; the notes state the reason
+  readonly by_regime: readonly RegimeDelta[]; // a_ns as recorded, b_ns after
+  readonly regime: string; // the regime that owns most of the step after the change
   readonly headline: string;
-  /** causes that would limit the gain of the change; costliest first */
-  readonly fix_first: readonly FirstFix[];
+  readonly fix_first: readonly FirstFix[]; // causes that would limit the gain of the change; costliest first
   readonly assumptions: readonly string[];
   readonly notes: readonly string[];
-  /** always replay */
-  readonly basis: string;
-  /** step | sample */
-  readonly per: string;
-  /** memory after the change; absent if it cannot be predicted */
-  readonly memory?: PeakMemory;
+  readonly basis: string; // always replay
+  readonly per: string; // step | sample
+  readonly memory?: PeakMemory; // memory after the change; absent if it cannot be predicted
 }
 
 /** The peak of the memory after a change. */
 export interface PeakMemory {
   readonly peak_bytes: number;
-  /** 90 % interval */
-  readonly low_bytes: number;
+  readonly low_bytes: number; // 90 % interval
   readonly high_bytes: number;
-  /** as recorded */
-  readonly now_bytes: number;
-  /** of the device after the change; absent if not known */
-  readonly capacity_bytes?: number;
-  /** whether the upper bound fits, with a reserve; absent without a capacity */
-  readonly fits?: boolean;
-  /** the assumptions, as text */
-  readonly assumes: string;
-  /** samples per step, of the doublings of the recorded batch; absent if not known */
-  readonly largest_batch?: number;
+  readonly now_bytes: number; // as recorded
+  readonly capacity_bytes?: number; // of the device after the change; absent if not known
+  readonly fits?: boolean; // whether the upper bound fits, with a reserve; absent without a capacity
+  readonly assumes: string; // the assumptions, as text
+  readonly largest_batch?: number; // samples per step, of the doublings of the recorded batch; absent if not known
 }
 
 export interface Prediction {
-  /** per step or sample */
-  readonly step_ns: number;
+  readonly step_ns: number; // per step or sample
   readonly speedup: number;
   readonly low: number;
   readonly high: number;
@@ -1177,315 +804,212 @@ export interface Prediction {
 export interface FirstFix {
   readonly cause: string;
   readonly title: string;
-  /** of the step after the change */
-  readonly share: number;
+  readonly share: number; // of the step after the change
 }
 
 /** GET series?id=...&id=... */
 export interface SeriesAnswer {
-  /** of recordings, as requested */
-  readonly ids: readonly string[];
-  /** waiting | analysing | done | failed */
-  readonly state: string;
-  /** 0 to 1 */
-  readonly progress: number;
-  /** once done */
-  readonly series?: RunSeries;
-  /** if it failed: the reason, as a sentence */
-  readonly problem: string;
+  readonly ids: readonly string[]; // of recordings, as requested
+  readonly state: string; // waiting | analysing | done | failed
+  readonly progress: number; // 0 to 1
+  readonly series?: RunSeries; // once done
+  readonly problem: string; // if it failed: the reason, as a sentence
 }
 
 /** GET what_if?id=...&device=... */
 export interface WhatIfAnswer {
   readonly id: string;
-  /** waiting | analysing | done | failed */
-  readonly state: string;
+  readonly state: string; // waiting | analysing | done | failed
   readonly progress: number;
-  /** once done */
-  readonly what_if?: WhatIf;
-  /** if it failed: the reason, as a sentence */
-  readonly problem: string;
-  /** once done, instead of `what_if` if no condition was given */
-  readonly table?: WhatIfTable;
+  readonly what_if?: WhatIf; // once done
+  readonly problem: string; // if it failed: the reason, as a sentence
+  readonly table?: WhatIfTable; // once done, instead of `what_if` if no condition was given
 }
 
 /** The usual other conditions of a recording, each predicted. */
 export interface WhatIfTable {
   readonly schema: number;
   readonly run: string;
-  /** as recorded, per step; 0 if nothing can be predicted */
-  readonly step_ns: number;
+  readonly step_ns: number; // as recorded, per step; 0 if nothing can be predicted
   readonly rows: readonly WhatIfRow[];
-  /** why conditions are not in the table */
-  readonly notes: readonly string[];
+  readonly notes: readonly string[]; // why conditions are not in the table
 }
 
 export interface WhatIfRow {
-  /** H200 SXM | 64 samples per step | bf16 | 8 loader workers */
-  readonly title: string;
-  /** device | batch | precision | workers: the parameter of GET what_if */
-  readonly group: string;
-  /** of the parameter */
-  readonly value: string;
+  readonly title: string; // H200 SXM | 64 samples per step | bf16 | 8 loader workers
+  readonly group: string; // device | batch | precision | workers: the parameter of GET what_if
+  readonly value: string; // of the parameter
   readonly after?: Prediction;
-  /** step | sample */
-  readonly per: string;
-  /** the regime that owns most of the step after the change */
-  readonly regime: string;
-  /** after the change; absent if it cannot be predicted */
-  readonly memory?: PeakMemory;
+  readonly per: string; // step | sample
+  readonly regime: string; // the regime that owns most of the step after the change
+  readonly memory?: PeakMemory; // after the change; absent if it cannot be predicted
 }
 
 /** GET devices */
 export interface DeviceList {
-  /** device names that `what_if` accepts, as users write them */
-  readonly names: readonly string[];
+  readonly names: readonly string[]; // device names that `what_if` accepts, as users write them
 }
 
 /** A comparison of several runs. */
 export interface RunSeries {
   readonly schema: number;
-  /** workers | batch | precision | device | ... | run, if no single setting varies */
-  readonly varies: string;
-  /** ordered by the varying value, otherwise as given */
-  readonly points: readonly RunPoint[];
-  /** absent if no run is slower than those before it */
-  readonly regression_point?: RegressionPoint;
+  readonly varies: string; // workers | batch | precision | device | ... | run, if no single setting varies
+  readonly points: readonly RunPoint[]; // ordered by the varying value, otherwise as given
+  readonly regression_point?: RegressionPoint; // absent if no run is slower than those before it
   readonly headline: string;
   readonly notes: readonly string[];
-  /** step | sample */
-  readonly per: string;
-  /** sweep: one number varies | settings: one other setting varies | */
-  readonly kind: string;
+  readonly per: string; // step | sample
+  readonly kind: string; // sweep: one number varies | settings: one other setting varies |
 }
 
 /** One run of a series, or all its runs with one setting. */
 export interface RunPoint {
-  /** the first one if several runs have this setting */
-  readonly run: string;
-  /** value of the varying setting */
-  readonly value: string;
-  /** time per step or sample; mean over the runs if there are several */
-  readonly ns: number;
-  /** 95 % interval of the mean; shortest and longest mean if there are several runs */
-  readonly low_ns: number;
+  readonly run: string; // the first one if several runs have this setting
+  readonly value: string; // value of the varying setting
+  readonly ns: number; // time per step or sample; mean over the runs if there are several
+  readonly low_ns: number; // 95 % interval of the mean; shortest and longest mean if there are several runs
   readonly high_ns: number;
-  /** the first point's time / this one's */
-  readonly speedup: number;
-  /** of the verdict */
-  readonly regime: string;
-  /** compared with the previous point */
-  readonly by_regime: readonly RegimeDelta[];
-  /** steps that were judged */
-  readonly steps: number;
-  /** all runs with this setting */
-  readonly runs: readonly string[];
+  readonly speedup: number; // the first point's time / this one's
+  readonly regime: string; // of the verdict
+  readonly by_regime: readonly RegimeDelta[]; // compared with the previous point
+  readonly steps: number; // steps that were judged
+  readonly runs: readonly string[]; // all runs with this setting
 }
 
 /** The point in a history of runs from which on the runs are slower. */
 export interface RegressionPoint {
-  /** the first slower run */
-  readonly since: string;
+  readonly since: string; // the first slower run
   readonly last_good: string;
-  /** the regime that grew most */
-  readonly regime: string;
-  /** time since / time before */
-  readonly slowdown: number;
+  readonly regime: string; // the regime that grew most
+  readonly slowdown: number; // time since / time before
   readonly because: string;
 }
 
 /** The answer of any route with status 202: the actual answer is not there yet, ask again. */
 export interface Pending {
-  /** waiting (for its turn) | analysing (the recording is being read) */
-  readonly state: string;
-  /** 0 to 1 while it is being read */
-  readonly progress: number;
+  readonly state: string; // waiting (for its turn) | analysing (the recording is being read)
+  readonly progress: number; // 0 to 1 while it is being read
 }
 
 /** GET timeline?id=&begin=&end=&pixels= */
 export interface TimelineAnswer {
   readonly id: string;
-  /** waiting | analysing (the recording is being read) | done | failed */
-  readonly state: string;
-  /** 0 to 1 while it is being read */
-  readonly progress: number;
-  /** if it failed: the reason, as a sentence */
-  readonly problem: string;
-  /** once done */
-  readonly timeline?: Timeline;
+  readonly state: string; // waiting | analysing (the recording is being read) | done | failed
+  readonly progress: number; // 0 to 1 while it is being read
+  readonly problem: string; // if it failed: the reason, as a sentence
+  readonly timeline?: Timeline; // once done
 }
 
 /** An interval of the recording at the requested resolution. */
 export interface Timeline {
-  /** the interval, on the recording's own clock */
-  readonly begin_ns: number;
+  readonly begin_ns: number; // the interval, on the recording's own clock
   readonly end_ns: number;
-  /** the whole recording */
-  readonly first_ns: number;
+  readonly first_ns: number; // the whole recording
   readonly last_ns: number;
-  /** shorter items are merged */
-  readonly resolution_ns: number;
-  /** the same in every answer about a recording */
-  readonly lanes: readonly Lane[];
-  /** untrusted text; lanes refer to them by position */
-  readonly names: readonly string[];
-  /** kinds of items: regimes, and op | mark | call | python | step */
-  readonly keys: readonly string[];
-  /** number of threads and streams that were left out; they did least */
-  readonly lanes_left_out: number;
+  readonly resolution_ns: number; // shorter items are merged
+  readonly lanes: readonly Lane[]; // the same in every answer about a recording
+  readonly names: readonly string[]; // untrusted text; lanes refer to them by position
+  readonly keys: readonly string[]; // kinds of items: regimes, and op | mark | call | python | step
+  readonly lanes_left_out: number; // number of threads and streams that were left out; they did least
 }
 
 /** One row of the timeline. */
 export interface Lane {
-  /** account | steps | host | device */
-  readonly group: string;
-  /** of the thread or the stream; untrusted text */
-  readonly title: string;
-  /** lanes of one track belong together */
-  readonly track: string;
-  /** 0 is the outermost */
-  readonly depth: number;
-  /** relative to the start of the interval */
-  readonly begin_ns: readonly number[];
+  readonly group: string; // account | steps | host | device
+  readonly title: string; // of the thread or the stream; untrusted text
+  readonly track: string; // lanes of one track belong together
+  readonly depth: number; // 0 is the outermost
+  readonly begin_ns: readonly number[]; // relative to the start of the interval
   readonly length_ns: readonly number[];
-  /** of the longest merged item */
-  readonly key: readonly number[];
-  /** of the longest merged item; -1 if the key is sufficient */
-  readonly name: readonly number[];
-  /** number of merged items */
-  readonly count: readonly number[];
-  /** share of the length that the items fill */
-  readonly busy: readonly number[];
+  readonly key: readonly number[]; // of the longest merged item
+  readonly name: readonly number[]; // of the longest merged item; -1 if the key is sufficient
+  readonly count: readonly number[]; // number of merged items
+  readonly busy: readonly number[]; // share of the length that the items fill
 }
 
 /** A value of each node of a tree for one regime. */
 export interface RegimeColumn {
   readonly regime: string;
   readonly title: string;
-  /** per step */
-  readonly ns: readonly number[];
+  readonly ns: readonly number[]; // per step
 }
 
 /** GET tree?id=&by=&merged=&device=&first=&last=&with= */
 export interface TreeAnswer {
   readonly id: string;
-  /** as in TimelineAnswer */
-  readonly state: string;
+  readonly state: string; // as in TimelineAnswer
   readonly progress: number;
   readonly problem: string;
   readonly tree?: Tree;
-  /** of the recording `with`: its node i is node i of `tree`; absent without `with` */
-  readonly other?: Tree;
+  readonly other?: Tree; // of the recording `with`: its node i is node i of `tree`; absent without `with`
 }
 
 /** Where the time of a window goes. Nodes are columns: node 0 is the root, and a node's parent has a smaller number. The values of a node include those of the nodes below it, except `calls`. */
 export interface Tree {
-  /** module | line | operator | range | kernel | communication */
-  readonly by: string;
+  readonly by: string; // module | line | operator | range | kernel | communication
   readonly window_ns: number;
-  /** in this window */
-  readonly steps: number;
-  /** that can be chosen */
-  readonly steps_recorded: number;
-  /** -1 for the root */
-  readonly parent: readonly number[];
-  /** root | module | line | operator | range | phase | kernel | communication | outside | unmapped | rest */
-  readonly kinds: readonly string[];
-  /** by position in `kinds` */
-  readonly kind: readonly number[];
-  /** untrusted text */
-  readonly name: readonly string[];
-  /** ns of the window; over all regimes and the nodes below the root, they sum to it */
-  readonly regimes: readonly RegimeColumn[];
-  /** of device operations, which may overlap */
-  readonly device_ns: readonly number[];
-  /** of rows on all host threads */
-  readonly host_ns: readonly number[];
-  /** in calls that waited for the device */
-  readonly wait_ns: readonly number[];
-  /** part of the window's time in the backward pass */
-  readonly backward_ns: readonly number[];
-  /** copies, and the minimum traffic of operators with recorded shapes */
-  readonly moved_bytes: readonly number[];
-  /** floating-point operations of operators with recorded shapes; one per element of pointwise ones */
-  readonly flops: readonly number[];
+  readonly steps: number; // in this window
+  readonly steps_recorded: number; // that can be chosen
+  readonly parent: readonly number[]; // -1 for the root
+  readonly kinds: readonly string[]; // root | module | line | operator | range | phase | kernel | communication | outside | unmapped | rest
+  readonly kind: readonly number[]; // by position in `kinds`
+  readonly name: readonly string[]; // untrusted text
+  readonly regimes: readonly RegimeColumn[]; // ns of the window; over all regimes and the nodes below the root, they sum to it
+  readonly device_ns: readonly number[]; // of device operations, which may overlap
+  readonly host_ns: readonly number[]; // of rows on all host threads
+  readonly wait_ns: readonly number[]; // in calls that waited for the device
+  readonly backward_ns: readonly number[]; // part of the window's time in the backward pass
+  readonly moved_bytes: readonly number[]; // copies, and the minimum traffic of operators with recorded shapes
+  readonly flops: readonly number[]; // floating-point operations of operators with recorded shapes; one per element of pointwise ones
   readonly allocated_bytes: readonly number[];
   readonly calls: readonly number[];
-  /** the longest row; equal to the end if there is none */
-  readonly begin_ns: readonly number[];
+  readonly begin_ns: readonly number[]; // the longest row; equal to the end if there is none
   readonly end_ns: readonly number[];
   readonly device: number;
   readonly devices: readonly TreeDevice[];
-  /** sentences: what the recording lacks */
-  readonly notes: readonly string[];
-  /** they are in nodes of kind `rest` */
-  readonly nodes_left_out: number;
-  /** of device operations whose roof is known from their shapes */
-  readonly bounded_ns: readonly number[];
-  /** time that they would take at this roof */
-  readonly ideal_ns: readonly number[];
+  readonly notes: readonly string[]; // sentences: what the recording lacks
+  readonly nodes_left_out: number; // they are in nodes of kind `rest`
+  readonly bounded_ns: readonly number[]; // of device operations whose roof is known from their shapes
+  readonly ideal_ns: readonly number[]; // time that they would take at this roof
 }
 
 export interface TreeDevice {
   readonly index: number;
-  /** untrusted text */
-  readonly name: string;
-  /** of its operations */
-  readonly total_ns: number;
+  readonly name: string; // untrusted text
+  readonly total_ns: number; // of its operations
 }
 
 /** GET job?id=: the job that a recording is a rank of. */
 export interface JobAnswer {
   readonly id: string;
-  /** waiting | analysing | done */
-  readonly state: string;
+  readonly state: string; // waiting | analysing | done
   readonly progress: number;
-  /** saved (report of the job) | computed (from the ranks' traces) | accounts (of the */
-  readonly basis: string;
-  /** absent if the basis is none */
-  readonly job?: Job;
-  /** absent in a brief answer */
-  readonly ranks?: RankTable;
-  /** absent if the clocks are not aligned, and in a brief answer */
-  readonly steps?: StepTable;
-  /** rank whose own verdict explains that of the job */
-  readonly speaker?: number;
-  /** accounts, none: why there is no more, as a sentence */
-  readonly because: string;
-  /** accounts, none: the command that saves the report of the job */
-  readonly command: string;
-  /** saved: when, since 1970 */
-  readonly saved_ns: number;
-  /** saved: by another version of tb_bottleneck */
-  readonly other_version: boolean;
-  /** absent without a pipeline or aligned clocks, and in a brief answer */
-  readonly pipeline?: PipelineTable;
+  readonly basis: string; // saved (report of the job) | computed (from the ranks' traces) | accounts (of the
+  readonly job?: Job; // absent if the basis is none
+  readonly ranks?: RankTable; // absent in a brief answer
+  readonly steps?: StepTable; // absent if the clocks are not aligned, and in a brief answer
+  readonly speaker?: number; // rank whose own verdict explains that of the job
+  readonly because: string; // accounts, none: why there is no more, as a sentence
+  readonly command: string; // accounts, none: the command that saves the report of the job
+  readonly saved_ns: number; // saved: when, since 1970
+  readonly other_version: boolean; // saved: by another version of tb_bottleneck
+  readonly pipeline?: PipelineTable; // absent without a pipeline or aligned clocks, and in a brief answer
 }
 
 /** The ranks of a job in order. */
 export interface RankTable {
   readonly rank: readonly number[];
-  /** of the recording; empty if it is gone */
-  readonly id: readonly string[];
-  /** name of its file; untrusted text */
-  readonly source: readonly string[];
-  /** number of the host, from 1; empty if hosts are not known */
-  readonly host: readonly number[];
-  /** of the pipeline, from 0; empty without a pipeline */
-  readonly stage: readonly number[];
-  /** mean step */
-  readonly step_ns: readonly number[];
-  /** of the rank's own verdict */
-  readonly regime: readonly string[];
+  readonly id: readonly string[]; // of the recording; empty if it is gone
+  readonly source: readonly string[]; // name of its file; untrusted text
+  readonly host: readonly number[]; // number of the host, from 1; empty if hosts are not known
+  readonly stage: readonly number[]; // of the pipeline, from 0; empty without a pipeline
+  readonly step_ns: readonly number[]; // mean step
+  readonly regime: readonly string[]; // of the rank's own verdict
   readonly severity: readonly string[];
-  /** of the rank's time, without regimes that no rank has */
-  readonly account: readonly RegimeShares[];
-  /** own work beyond that of the peers, of the step; empty if nothing was paired */
-  readonly excess_share: readonly number[];
-  /** waiting for other ranks, of the step; empty if nothing was paired */
-  readonly wait_share: readonly number[];
-  /** waiting for transfers, of the step; empty if nothing was paired */
-  readonly wire_share: readonly number[];
+  readonly account: readonly RegimeShares[]; // of the rank's time, without regimes that no rank has
+  readonly excess_share: readonly number[]; // own work beyond that of the peers, of the step; empty if nothing was paired
+  readonly wait_share: readonly number[]; // waiting for other ranks, of the step; empty if nothing was paired
+  readonly wire_share: readonly number[]; // waiting for transfers, of the step; empty if nothing was paired
 }
 
 /** One regime of each item. */
@@ -1496,57 +1020,39 @@ export interface RegimeShares {
 
 /** The first steps of all ranks, on one clock. Items are the steps of the first rank, those of the second, ... */
 export interface StepTable {
-  /** steps of each rank */
-  readonly count: number;
-  /** since the begin of the job */
-  readonly begin_ns: readonly number[];
+  readonly count: number; // steps of each rank
+  readonly begin_ns: readonly number[]; // since the begin of the job
   readonly end_ns: readonly number[];
-  /** of the step, without regimes that no rank has */
-  readonly account: readonly RegimeShares[];
-  /** part of the collectives in which the rank waits for others, of the step */
-  readonly wait_share: readonly number[];
+  readonly account: readonly RegimeShares[]; // of the step, without regimes that no rank has
+  readonly wait_share: readonly number[]; // part of the collectives in which the rank waits for others, of the step
 }
 
 /** One step of a pipeline, on one clock. Items are spans of work of the ranks that are shown, by replica and stage. */
 export interface PipelineTable {
-  /** number of the step */
-  readonly step: number;
+  readonly step: number; // number of the step
   readonly rank: readonly number[];
-  /** forward | backward | both (one after the other) | other (no message before or after) */
-  readonly phase: readonly string[];
-  /** n-th pass of the rank, from 1; 0 if not known */
-  readonly microbatch: readonly number[];
-  /** since the first span */
-  readonly begin_ns: readonly number[];
+  readonly phase: readonly string[]; // forward | backward | both (one after the other) | other (no message before or after)
+  readonly microbatch: readonly number[]; // n-th pass of the rank, from 1; 0 if not known
+  readonly begin_ns: readonly number[]; // since the first span
   readonly end_ns: readonly number[];
-  /** the length of the job contains it */
-  readonly critical: readonly boolean[];
+  readonly critical: readonly boolean[]; // the length of the job contains it
 }
 
 /** The review of one recording. */
 export interface Review {
-  /** of the recording as a whole, then of each finding that a note names */
-  readonly states: readonly ReviewState[];
+  readonly states: readonly ReviewState[]; // of the recording as a whole, then of each finding that a note names
 }
 
 /** The state of a recording, or of one of its findings. */
 export interface ReviewState {
-  /** of the finding; empty for the recording as a whole */
-  readonly cause: string;
-  /** open | accepted | fixed */
-  readonly state: string;
-  /** why it was accepted or opened again; may be empty */
-  readonly reason: string;
-  /** the run that fixed it: run, or run/source */
-  readonly fixed_in: string;
-  /** who set the state, as stated; empty if it was never set */
-  readonly by: string;
-  /** the latest ones, oldest first */
-  readonly comments: readonly ReviewComment[];
-  /** that are left out */
-  readonly earlier_comments: number;
-  /** what the latest trial of a change measured, as text; may be empty */
-  readonly trial: string;
+  readonly cause: string; // of the finding; empty for the recording as a whole
+  readonly state: string; // open | accepted | fixed
+  readonly reason: string; // why it was accepted or opened again; may be empty
+  readonly fixed_in: string; // the run that fixed it: run, or run/source
+  readonly by: string; // who set the state, as stated; empty if it was never set
+  readonly comments: readonly ReviewComment[]; // the latest ones, oldest first
+  readonly earlier_comments: number; // that are left out
+  readonly trial: string; // what the latest trial of a change measured, as text; may be empty
 }
 
 export interface ReviewComment {
@@ -1557,46 +1063,33 @@ export interface ReviewComment {
 
 /** GET ledger */
 export interface Ledger {
-  /** misses first, the largest first; then what was as predicted; then what is not known */
-  readonly rows: readonly LedgerRow[];
-  /** how the predictions for each cause did here, the most measured one first */
-  readonly causes: readonly LedgerCause[];
+  readonly rows: readonly LedgerRow[]; // misses first, the largest first; then what was as predicted; then what is not known
+  readonly causes: readonly LedgerCause[]; // how the predictions for each cause did here, the most measured one first
 }
 
 /** A fix or a trial: the gain that was predicted for it, and the gain that was measured. */
 export interface LedgerRow {
-  /** the run that had the findings: run, or run/source */
-  readonly run: string;
-  /** fixed together in the same run; an empty one stands for all findings; none: a */
-  readonly causes: readonly string[];
+  readonly run: string; // the run that had the findings: run, or run/source
+  readonly causes: readonly string[]; // fixed together in the same run; an empty one stands for all findings; none: a
   readonly fixed_in: string;
   readonly by: string;
-  /** predicted; absent if nothing was predicted */
-  readonly expected?: Gain;
-  /** typical step time before / after; absent if the two cannot be compared */
-  readonly measured?: Gain;
-  /** miss (the intervals do not overlap) | as_predicted | unknown */
-  readonly result: string;
-  /** why the result is unknown; otherwise empty */
-  readonly because: string;
-  /** what a trial changed; empty if a reviewer stated the fix */
-  readonly change: string;
+  readonly expected?: Gain; // predicted; absent if nothing was predicted
+  readonly measured?: Gain; // typical step time before / after; absent if the two cannot be compared
+  readonly result: string; // miss (the intervals do not overlap) | as_predicted | unknown
+  readonly because: string; // why the result is unknown; otherwise empty
+  readonly change: string; // what a trial changed; empty if a reviewer stated the fix
 }
 
 /** The predictions for one cause whose gain was measured in this logdir. */
 export interface LedgerCause {
   readonly cause: string;
-  /** how many there are */
-  readonly measured: number;
-  /** how many measured gains lie in the predicted interval */
-  readonly inside: number;
-  /** of |measured / predicted - 1| */
-  readonly median_error: number;
+  readonly measured: number; // how many there are
+  readonly inside: number; // how many measured gains lie in the predicted interval
+  readonly median_error: number; // of |measured / predicted - 1|
 }
 
 export interface Gain {
-  /** step time before / after */
-  readonly speedup: number;
+  readonly speedup: number; // step time before / after
   readonly low: number;
   readonly high: number;
 }
@@ -1604,35 +1097,28 @@ export interface Gain {
 /** Facts about the run. Written when the monitor starts, and again when a fact changes. Tag `tb_bottleneck/context`. */
 export interface RunContext {
   readonly schema: number;
-  /** by name: torch, device_name, cores, workers, precision, calibration, ... */
-  readonly facts?: Readonly<Record<string, unknown>>;
-  /** signals that this machine cannot provide */
-  readonly unsupported: readonly Unsupported[];
-  /** events so far: a signal switched off, another process on the GPU */
-  readonly notes: readonly Note[];
+  readonly facts?: Readonly<Record<string, unknown>>; // by name: torch, device_name, cores, workers, precision, calibration, ...
+  readonly unsupported: readonly Unsupported[]; // signals that this machine cannot provide
+  readonly notes: readonly Note[]; // events so far: a signal switched off, another process on the GPU
 }
 
 /** A signal that is not available on this machine. */
 export interface Unsupported {
-  /** of the series, the column or the fact */
-  readonly name: string;
-  /** one sentence */
-  readonly because: string;
+  readonly name: string; // of the series, the column or the fact
+  readonly because: string; // one sentence
 }
 
 /** An event at one point in time. */
 export interface Note {
   readonly unix_ns: number;
-  /** signal_off | dropped | other_tenant | capture_started | capture_ended | ended | ... */
-  readonly code: string;
+  readonly code: string; // signal_off | dropped | other_tenant | capture_started | capture_ended | ended | ...
   readonly detail: string;
 }
 
 /** Readings of a few seconds. Tag `tb_bottleneck/telemetry`, one event per packet. */
 export interface Packet {
   readonly schema: number;
-  /** 0, 1, 2, ...: a missing number is a lost packet */
-  readonly sequence: number;
+  readonly sequence: number; // 0, 1, 2, ...: a missing number is a lost packet
   readonly series: readonly Series[];
   readonly steps?: StepRows;
   readonly notes: readonly Note[];
@@ -1640,57 +1126,44 @@ export interface Packet {
 
 /** The readings of one signal. */
 export interface Series {
-  /** a key of signals.SERIES */
-  readonly name: string;
-  /** the GPU's UUID, or "host" */
-  readonly device: string;
+  readonly name: string; // a key of signals.SERIES
+  readonly device: string; // the GPU's UUID, or "host"
   readonly unix_ns: readonly number[];
-  /** as many as unix_ns */
-  readonly values: readonly number[];
+  readonly values: readonly number[]; // as many as unix_ns
 }
 
 /** Steps that ended since the previous packet. A row of several steps has the number and the end of the last one, and the mean of each figure. */
 export interface StepRows {
-  /** counted from 0 by the monitor */
-  readonly number: readonly number[];
+  readonly number: readonly number[]; // counted from 0 by the monitor
   readonly end_unix_ns: readonly number[];
-  /** from the end of the previous step */
-  readonly wall_ns: readonly number[];
+  readonly wall_ns: readonly number[]; // from the end of the previous step
   readonly columns: readonly StepColumn[];
-  /** of each row; absent if every row is one step */
-  readonly steps: readonly number[];
+  readonly steps: readonly number[]; // of each row; absent if every row is one step
 }
 
 /** One number per step. */
 export interface StepColumn {
-  /** a key of signals.STEP_COLUMNS */
-  readonly name: string;
-  /** NaN if it is not known for that step */
-  readonly values: readonly number[];
+  readonly name: string; // a key of signals.STEP_COLUMNS
+  readonly values: readonly number[]; // NaN if it is not known for that step
 }
 
 /** GET telemetry?id=...: the series of one run, at full or at the requested resolution. */
 export interface TelemetryAnswer {
   readonly id: string;
-  /** data arrived within the last seconds, and the last note of the monitor did not */
-  readonly live: boolean;
+  readonly live: boolean; // data arrived within the last seconds, and the last note of the monitor did not
   readonly context?: RunContext;
   readonly series: readonly Series[];
   readonly steps?: StepRows;
-  /** the dominant regime over time */
-  readonly bands: readonly Band[];
+  readonly bands: readonly Band[]; // the dominant regime over time
   readonly notes: readonly Note[];
   readonly lost_packets: number;
-  /** data that was read but could not be used */
-  readonly dropped: readonly Dropped[];
-  /** UUIDs of the GPUs that have series; the judged one first */
-  readonly devices: readonly string[];
+  readonly dropped: readonly Dropped[]; // data that was read but could not be used
+  readonly devices: readonly string[]; // UUIDs of the GPUs that have series; the judged one first
 }
 
 /** The number of records, columns or readings that could not be used for one reason. */
 export interface Dropped {
-  /** damaged | too_large | not_understood | unknown_name | implausible | ... */
-  readonly reason: string;
+  readonly reason: string; // damaged | too_large | not_understood | unknown_name | implausible | ...
   readonly count: number;
 }
 
@@ -1699,10 +1172,7 @@ export interface Band {
   readonly begin_unix_ns: number;
   readonly end_unix_ns: number;
   readonly regime: string;
-  /** of the phase */
-  readonly share: number;
-  /** critical | warning | info | none */
-  readonly severity: string;
-  /** label of the regime */
-  readonly title: string;
+  readonly share: number; // of the phase
+  readonly severity: string; // critical | warning | info | none
+  readonly title: string; // label of the regime
 }
