@@ -6,8 +6,9 @@ from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.report.figure_text import bounds_text, factor_text, small_share_text, value_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text import efficiency
-from tb_bottleneck.text.document import RULE, Line, Part, code_lines, fix_lines, heading, wrapped
+from tb_bottleneck.text.document import RULE, Line, Part, fix_lines, heading, wrapped
 from tb_bottleneck.text.report import account_lines, gain_text, render
+from tb_bottleneck.text.sections import advice_lines
 from tb_bottleneck.text.table_rows import Row, kind_of
 from tb_bottleneck.text.terminal import Layout
 from tb_bottleneck.text.verdict import alert_after, alert_before
@@ -64,13 +65,7 @@ def _culprit(number: int, culprit: pb.Culprit) -> Iterator[str]:
     yield f"   {ranges_text(culprit.ranks)}{host}; cost: {share_text(culprit.cost_share)}{gain_text(culprit.speedup)}"
     for row in culprit.evidence:
         yield from wrapped(f"- {row.label}: {value_text(row)}", "   ")
-    yield from wrapped(culprit.fix.summary, "   ")
-    yield ""
-    yield from code_lines(culprit.fix.code)
-    yield ""
-    yield from wrapped(f"To confirm: {culprit.fix.confirm}", "   ")
-    if culprit.fix.documentation:
-        yield f"   Documentation: {culprit.fix.documentation}"
+    yield from advice_lines(culprit.fix)
 
 
 def _groups(job: pb.Job) -> Iterator[str]:

@@ -17,7 +17,7 @@ from tb_bottleneck.report.figure_text import (
 from tb_bottleneck.report.memory_alert import worth_fixing
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text import efficiency, sections
-from tb_bottleneck.text.document import RULE, Line, Part, Table, bar, code_lines, fix_lines, heading, wrapped
+from tb_bottleneck.text.document import RULE, Line, Part, Table, bar, fix_lines, heading, wrapped
 from tb_bottleneck.text.efficiency import PER_STEP
 from tb_bottleneck.text.terminal import Layout
 from tb_bottleneck.text.verdict import checked_lines, note_of, verdict_lines
@@ -175,15 +175,7 @@ def _finding(report: pb.Report, finding: pb.Finding) -> Iterator[Part]:
     assumption = f"This assumes that {assumes}." if assumes and assumes not in planned else ""
     for note in (finding.speedup.because, assumption, note_of(report, finding)):
         yield from wrapped(note, "   ")
-    yield from wrapped(finding.fix.summary, "   ")
-    yield ""
-    yield from code_lines(finding.fix.code)
-    yield ""
-    yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")
-    if finding.fix.trial:
-        yield f"   To measure it: tb-bottleneck try {finding.fix.trial} -- python train.py"
-    if finding.fix.documentation:
-        yield f"   Documentation: {finding.fix.documentation}"
+    yield from sections.advice_lines(finding.fix)
 
 
 def _places(finding: pb.Finding) -> Iterator[Part]:

@@ -113,13 +113,7 @@ def memory_finding_lines(finding: pb.MemoryFinding) -> Iterator[Part]:
         yield f"   {finding.severity}; about the memory"
     for row in finding.evidence:
         yield from wrapped(f"- {row.label}: {value_text(row)}", "   ")
-    yield from wrapped(finding.fix.summary, "   ")
-    yield ""
-    yield from code_lines(finding.fix.code)
-    yield ""
-    yield from wrapped(f"To confirm: {finding.fix.confirm}", "   ")
-    if finding.fix.documentation:
-        yield f"   Documentation: {finding.fix.documentation}"
+    yield from advice_lines(finding.fix)
 
 
 _KINDS = {"rotational": "a rotating disk", "ssd": "an SSD", "network": "a network file system", "memory": "memory"}
@@ -203,3 +197,14 @@ def headroom_lines(headroom: Sequence[pb.Headroom]) -> Iterator[Part]:
 def bound_text(item: pb.Headroom) -> str:
     """Returns the largest possible gain of `item` as the end of its title; empty if it is not known."""
     return f": at most {share_text(item.share)} of the time" if item.HasField("share") else ""
+
+
+def advice_lines(fix: pb.Fix) -> Iterator[str]:
+    """Yields the advice about a finding: summary, code, how to confirm and measure it, and its documentation."""
+    yield from wrapped(fix.summary, "   ")
+    yield from ("", *code_lines(fix.code), "")
+    yield from wrapped(f"To confirm: {fix.confirm}", "   ")
+    if fix.trial:
+        yield f"   To measure it: tb-bottleneck try {fix.trial} -- python train.py"
+    if fix.documentation:
+        yield f"   Documentation: {fix.documentation}"
