@@ -9,7 +9,7 @@ from typing import Any
 
 from tb_bottleneck.agents.answers import answer
 from tb_bottleneck.agents.tool import ID, OFFSET, Arguments, Session, Tool, parts_of
-from tb_bottleneck.agents.trainings import AnalysedTraining
+from tb_bottleneck.agents.training_reports import AnalysedTraining
 from tb_bottleneck.agents.workers import Tell
 from tb_bottleneck.base.units import NS_PER_MS
 from tb_bottleneck.live.rank_states import RankState

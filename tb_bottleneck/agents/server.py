@@ -16,7 +16,7 @@ from mcp.server.stdio import stdio_server
 from tb_bottleneck.agents import details, overview
 from tb_bottleneck.agents.answers import UNTRUSTED
 from tb_bottleneck.agents.tool import Session, Tool
-from tb_bottleneck.agents.trainings import AgentLogdir, Trainings
+from tb_bottleneck.agents.training_reports import AgentLogdir, Trainings
 from tb_bottleneck.agents.workers import Tell, Workers
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.units import one_line

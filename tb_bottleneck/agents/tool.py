@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tb_bottleneck.agents.trainings import AgentLogdir, Trainings
+from tb_bottleneck.agents.training_reports import AgentLogdir, Trainings
 from tb_bottleneck.agents.workers import Tell, Workers
 from tb_bottleneck.base.errors import NotFound, did_you_mean
 

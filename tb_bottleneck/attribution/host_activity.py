@@ -162,9 +162,10 @@ class HostTimeline:
         return host_operators_of(self._trace, launching, self._named(self._rows_of(among))[Activity.LOAD_BATCH])
 
     def _exclusive(self, others: tuple[int, ...]) -> Iterator[tuple[Activity, Spans]]:
-        """Yields each activity with its time on the launching threads and the threads `others` together.
+        """Yields each activity with the time in which the launching threads or the threads `others` do it.
 
-        The times of different activities are disjoint.
+        The times do not overlap: a moment of several activities belongs to one of them, usually the first one in the
+        order of `Activity`.
         """
         recorded = self._recorded([*self._launching, *others])
         taken = EMPTY

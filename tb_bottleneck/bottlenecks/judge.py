@@ -7,7 +7,7 @@ from tb_bottleneck.base.measure import Measure, Record
 from tb_bottleneck.base.regime import DEVICE_REGIMES, REGIMES, Regime
 from tb_bottleneck.bottlenecks import registry
 from tb_bottleneck.bottlenecks.compute.kernels import unknown_kernels
-from tb_bottleneck.bottlenecks.rule import (
+from tb_bottleneck.bottlenecks.rule_types import (
     BROKEN,
     COMPARABLE,
     MACHINE_CAUSES,
@@ -16,30 +16,14 @@ from tb_bottleneck.bottlenecks.rule import (
     Rule,
     Verdict,
 )
-from tb_bottleneck.measures.measure_set import MeasureFunction, Measures, Source
+from tb_bottleneck.measures.measure_set import Measures, Source
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.uneven_steps import host_limit, input_limit, interruption_limit
 
 RULES: tuple[Rule[Recording], ...] = tuple(registry.rules("rule")[regime] for regime in REGIMES)
 """One rule per regime, in the order of the account."""
 
 CRITICAL, WARNING = 0.20, 0.10
 """With at least these shares of recoverable time, the severity of a conclusion is critical or warning."""
-
-LIMITS: dict[Regime, MeasureFunction[Recording]] = {
-    Regime.INTERRUPTION: interruption_limit,
-    Regime.INPUT: input_limit,
-    Regime.HOST: host_limit,
-}
-"""By regime that may be in some steps only: the measure of its largest recoverable share of the window, computed from
-the steps that do not have this regime."""
-
-FIXED_WITH: dict[str, frozenset[str]] = {
-    "created_on_host": frozenset({"pageable_copies", "exposed_copies", "blocking_copies", "blocking_uploads"}),
-    "pageable_copies": frozenset({"blocking_uploads"}),
-    "exposed_copies": frozenset({"blocking_uploads"}),
-}
-"""By cause: the other causes that the fix of this cause also removes. The causes are reported as one finding."""
 
 _log = logging.getLogger(__name__)
 
@@ -56,11 +40,11 @@ class Conclusion(Record, frozen=True):
 
 
 def judge_all(measures: Measures[Recording]) -> tuple[Verdict[Recording], ...]:
-    """Returns one verdict per rule of RULES, in the order of the account. Limits the recoverable shares by LIMITS, and
-    joins the causes that one fix removes (FIXED_WITH)."""
-    verdicts = tuple(_limited(apply_rule(rule, measures), measures) for rule in RULES)
-    for wider, narrower in FIXED_WITH.items():
-        verdicts = _joined(verdicts, wider, narrower)
+    """Returns one verdict per rule of RULES, in the order of the account. Limits the recoverable shares by the limit of
+    the rule, and joins the causes that one fix removes (`also_fixes` of Cause)."""
+    verdicts = tuple(_limited(apply_rule(rule, measures), rule, measures) for rule in RULES)
+    for wider in [cause for verdict in verdicts for cause in verdict.judgement.causes if cause.also_fixes]:
+        verdicts = _joined(verdicts, wider.name, wider.also_fixes)
     return verdicts
 
 
@@ -85,10 +69,9 @@ def _joined(
     return tuple(map(joined, verdicts)) if cost else verdicts
 
 
-def _limited(verdict: Verdict[Recording], measures: Measures[Recording]) -> Verdict[Recording]:
-    """Returns the verdict with its recoverable share (see Judgement) limited by the measure in LIMITS, if its regime
-    has one."""
-    judgement, measure = verdict.judgement, LIMITS.get(verdict.regime)
+def _limited(verdict: Verdict[Recording], rule: Rule[Recording], measures: Measures[Recording]) -> Verdict[Recording]:
+    """Returns the verdict of `rule` with its recoverable share (see Judgement) limited by the rule's limit, if any."""
+    judgement, measure = verdict.judgement, rule.limit
     if measure is None:
         return verdict
     most = min(judgement.recoverable, measures.value(measure, otherwise=judgement.recoverable))

@@ -10,7 +10,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, intersect, subtract, union
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import REGIMES, Regime
-from tb_bottleneck.bottlenecks.compute.facts import misaligned_kernels, plain_fp32_kernels
+from tb_bottleneck.bottlenecks.compute.kernel_efficiency import misaligned_kernels, plain_fp32_kernels
 from tb_bottleneck.bottlenecks.compute.wide_types import double_kernels
 from tb_bottleneck.bottlenecks.input.stages import LoaderWork
 from tb_bottleneck.bottlenecks.input.trace_stages import loader_work
@@ -111,16 +111,16 @@ def cause_places(recording: Recording, regime: Regime, cause: str) -> tuple[Plac
 
 
 def cause_times(recording: Recording, regime: Regime, cause: str) -> HostTimes:
-    """Returns samples of host threads (thread, time and cost) that show which code causes the time of `cause`, a cause
-    of `regime`.
+    """Returns rows (host thread, time, cost) that show which code causes the time of `cause`, a cause of `regime`.
 
-    The samples are spread evenly over the time that the regime owns or, for a cause in KERNELS_OF_CAUSE, over the time
-    of the cause's kernels. If the device works at a sampled time, the sample gets the start of the call that launched
-    the work. If the device is idle, the sample keeps its time, on the launching thread. For a cause in ROWS_OF_CAUSE,
-    only samples within the events of the cause are kept.
+    Rows are usually samples, spread evenly over the time that the regime owns or, for a cause in KERNELS_OF_CAUSE, over
+    the time of the kernels of the cause. If the device works at a sampled time, the sample gets the start of the call
+    that launched the work. If the device is idle, the sample keeps its time, on the launching thread. For a cause in
+    ROWS_OF_CAUSE, only samples within the events of the cause are kept.
 
-    Causes of the regime `sync` are not sampled: each wait is one row, and its cost is the device's idle time during and
-    after the wait. For `uneven_steps`, each row is a call that runs only in long steps, and its cost is its duration.
+    Two kinds of causes have no samples. Regime `sync`: one row per wait, whose cost is the idle time of the device
+    during and after the wait. Cause `uneven_steps`: one row per call that runs only in long steps, whose cost is its
+    duration.
     """
     if regime is Regime.SYNC:
         return wait_times(recording, WAITS_OF_CAUSE.get(cause))

@@ -12,7 +12,7 @@ from typing import Any
 
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.bottlenecks import FOLDER, names
-from tb_bottleneck.bottlenecks.rule import Rule
+from tb_bottleneck.bottlenecks.rule_types import Rule
 from tb_bottleneck.replay.scenario import Scenario
 
 

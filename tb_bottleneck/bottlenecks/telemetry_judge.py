@@ -6,7 +6,7 @@ from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.bottlenecks import judge, registry
 from tb_bottleneck.bottlenecks.drift.telemetry_rule import with_drift
 from tb_bottleneck.bottlenecks.judge import Conclusion
-from tb_bottleneck.bottlenecks.rule import Rule, Verdict
+from tb_bottleneck.bottlenecks.rule_types import Rule, Verdict
 from tb_bottleneck.bottlenecks.unseen import UNSEEN
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording

@@ -13,7 +13,7 @@ from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.communication import rule as communication
 from tb_bottleneck.bottlenecks.input.pipeline import device_idle
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, CLEAR, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, Judgement, Rule
 from tb_bottleneck.bottlenecks.sync import rule as sync
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording

@@ -80,7 +80,7 @@ def open_run(path: str, progress: "ProgressCallback | None" = None) -> "JudgedRu
         NotFound: `path` does not exist, contains no trace, or contains several runs.
     """
     from tb_bottleneck.comparison.runs.compared_run import open_recordings
-    from tb_bottleneck.comparison.runs.report_comparison import run_from_reports
+    from tb_bottleneck.comparison.runs.runs_from_reports import run_from_reports
 
     if path.endswith(REPORT_ENDINGS):
         return run_from_reports(path, _text(path))

@@ -70,7 +70,7 @@ def _tree(options: argparse.Namespace) -> int:
 
     from tb_bottleneck.base.errors import NotFound
     from tb_bottleneck.drilldown.tree.selection import Selection, selected_tree
-    from tb_bottleneck.text.tree import SORTS
+    from tb_bottleneck.text.drilldown_tree import SORTS
 
     if options.sort not in SORTS:
         raise NotFound(f"--sort {options.sort}: must be one of {', '.join(SORTS)}")
@@ -93,7 +93,7 @@ def _show(inspected: "InspectedTrace", tree: "Tree", options: argparse.Namespace
     from tb_bottleneck.base.units import duration_text, share_text
     from tb_bottleneck.drilldown.tree.message import notes_of
     from tb_bottleneck.drilldown.tree.selection import devices_of, largest, matching
-    from tb_bottleneck.text.tree import grouping_text, tree_dict, tree_text
+    from tb_bottleneck.text.drilldown_tree import grouping_text, tree_dict, tree_text
 
     notes, whole = notes_of(inspected.trace, tree), tree
     outermost = None
@@ -134,7 +134,7 @@ def _show_difference(before: "Tree", after: "Tree", options: argparse.Namespace)
     from tb_bottleneck.base.units import one_line
     from tb_bottleneck.drilldown.tree.message import aligned
     from tb_bottleneck.drilldown.tree.selection import largest_change, matching
-    from tb_bottleneck.text.tree import difference_text, grouping_text, tree_dict
+    from tb_bottleneck.text.drilldown_tree import difference_text, grouping_text, tree_dict
 
     a, b = aligned(before, after)
     if options.find:

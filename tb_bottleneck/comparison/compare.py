@@ -13,7 +13,7 @@ from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expec
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
-from tb_bottleneck.comparison.runs.report_comparison import TELEMETRY, on_common_basis
+from tb_bottleneck.comparison.runs.runs_from_reports import TELEMETRY, on_common_basis
 from tb_bottleneck.comparison.significance import difference, undisturbed
 from tb_bottleneck.comparison.texts.headline import headline_of, may_be_same_work, refusal_headline
 from tb_bottleneck.comparison.waterfall import unprofiled_difference, waterfall

@@ -30,7 +30,7 @@ _PART_OF_FREE = 4  # buffers may use a quarter of the free memory
 
 @dataclass
 class Calibration:
-    """The measured rates of a device: `figures` by name (NAMES in base/calibrations.py has names and units).
+    """The measured rates of a device: `figures` by name (NAMES in base/calibration_store.py has names and units).
 
     `driver` is the version of the driver or library. `left_out` has the reason for each missing figure, by name."""
 

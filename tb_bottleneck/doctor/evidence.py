@@ -12,7 +12,7 @@ import numpy as np
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.measure import Measure
-from tb_bottleneck.bottlenecks.compute.builds import first_torch_for_device
+from tb_bottleneck.bottlenecks.compute.torch_build import first_torch_for_device
 from tb_bottleneck.diagnosis.memory import diagnose_snapshot
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, read_all
 from tb_bottleneck.diagnosis.trace import diagnose_loaded

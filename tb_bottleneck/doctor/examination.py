@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from tb_bottleneck.base import calibrations
+from tb_bottleneck.base import calibration_store as calibrations
 from tb_bottleneck.base.errors import Unusable
 from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.base.units import bytes_text, duration_text

@@ -17,7 +17,7 @@ from tb_bottleneck.jobs.pairing.unrecorded_barriers import with_barriers
 from tb_bottleneck.jobs.replay.job_graph import JobGraph, cyclic_pairs, job_graph
 from tb_bottleneck.jobs.replay.missing_ranks import CompleteGraph, as_recorded, complete_graph
 from tb_bottleneck.jobs.replay.sweep import Result
-from tb_bottleneck.jobs.replay.unrecorded_members import (
+from tb_bottleneck.jobs.replay.unrecorded_arrivals import (
     are_small,
     begins_of,
     with_small_delays,

@@ -62,7 +62,7 @@ def typed(file: str, kind: type[T], data: Any = None) -> T:
 
 
 def all_texts() -> list[Mapping[str, Any]]:
-    """Returns the contents of all TOML files of the package."""
+    """Returns the content of each TOML file of the whole package tb_bottleneck."""
     return [load(path.name, path.parent) for path in sorted(_FOLDER.parent.rglob("*.toml"))]
 
 
@@ -139,7 +139,7 @@ def installed_packages() -> frozenset[str]:
 
 @cache
 def operator_patterns() -> tuple[NamePattern, ...]:
-    """Returns the patterns for the kind of work of operators, in order of precedence."""
+    """Returns the patterns of operator names that decide an operator's kind of work, in order of precedence."""
     return _patterns("operators.toml", "operator", "work", "")
 
 

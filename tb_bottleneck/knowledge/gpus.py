@@ -74,9 +74,10 @@ class Slot(Record, frozen=True):
 
 
 class Gpu(Record, frozen=True):
-    """One kind of GPU. Peaks are dense rates in TFLOP/s by unit; units that the device does not have are absent.
+    """One kind of GPU. The peak rates are those without sparsity, in TFLOP/s, by arithmetic unit; units that the device
+    does not have are absent.
 
-    `bandwidth` is the bandwidth of device memory, `nvlink` the bandwidth in one direction, both in GB/s. `tdp` is in
+    `bandwidth` is the bandwidth of device memory, `nvlink` that of NVLink in one direction, both in GB/s. `tdp` is in
     watts. `achievable` is the largest measured share of the bf16 (otherwise fp16) peak that a matrix multiplication
     reaches. `uncertain` is True if figures are disputed or were not looked up.
     """

@@ -111,7 +111,8 @@ class EarlierBlocks(Record, frozen=True):
 
 
 def earlier_blocks(size: Ints, trains: bool) -> EarlierBlocks:
-    """Returns a summary of blocks with the sizes `size` in bytes. `trains` is True if backward passes were recorded."""
+    """Returns a summary of blocks that were allocated before the recording. `size` has their sizes in bytes. `trains`
+    is True if backward passes were recorded."""
     sizes, counts = np.unique(size, return_counts=True)
     order = np.argsort(-sizes * counts, kind="stable")[:MOST_SIZES]
     recur = int((sizes * counts)[counts > 1].sum()) >= RECUR * int(size.sum())

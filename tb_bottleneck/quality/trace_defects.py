@@ -182,8 +182,8 @@ def _device_not_recorded(trace: Trace, operators: int) -> bool:
     """Returns True if a device is present but was not recorded, and nothing proves that the work ran on the CPU.
     `operators` is the number of recorded operators.
 
-    With activities=[ProfilerActivity.CPU], a training on the device records only operators on the host, whose times are
-    those of their launches.
+    With activities=[ProfilerActivity.CPU], a training on the device records only host operators. Their times are those
+    of launching the work, not of the work itself.
     """
     if not trace.header.devices or len(trace.calls) or operators < MIN_OPERATORS or _memory_of_cpu_alone(trace):
         return False

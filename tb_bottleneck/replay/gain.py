@@ -18,7 +18,7 @@ from math import exp, hypot, log
 
 from tb_bottleneck.base.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.measures.fast_steps import fast_step
+from tb_bottleneck.measures.unaffected_steps import fast_step
 from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenario import Scenario
@@ -29,8 +29,8 @@ def shortest_window(before: ModifiedGraph, after: ModifiedGraph) -> float:
 
     `before` is the graph without the fix, `after` the graph with the largest plausible effect of the fix. A step is
     unaffected if its times in both graphs are nearly equal. A fix cannot make the mean step shorter than the 10th
-    percentile of the unaffected steps (measures/fast_steps.py). Returns 0 if there is no limit, for example because the
-    fix shortens all steps.
+    percentile of the unaffected steps (measures/unaffected_steps.py). Returns 0 if there is no limit, for example
+    because the fix shortens all steps.
     """
     steps = before.simulated_steps()
     return fast_step(steps, steps - after.simulated_steps()) * len(steps)

@@ -189,7 +189,8 @@ def sentences_of(report: pb.Report) -> Iterator[str]:
 
 
 def _alone(other: pb.OtherVerdict) -> str:
-    """Returns the sentence about `other`, the verdict of the evidence source that is not trusted, with the reason."""
+    """Returns a sentence that states the verdict `other` of the evidence source that is not trusted, and why this
+    source is not trusted."""
     text = telemetry_advice().cross_check["alone"]
     return text.safe_substitute(source=other.witness, headline=other.verdict.headline, because=other.because)
 

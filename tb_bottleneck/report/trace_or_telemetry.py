@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.bottlenecks.rule import CLEAR, COMPARABLE, FIRES, MACHINE_CAUSES, WORTH_RECOVERING
+from tb_bottleneck.bottlenecks.rule_types import CLEAR, COMPARABLE, FIRES, MACHINE_CAUSES, WORTH_RECOVERING
 from tb_bottleneck.bottlenecks.texts import telemetry_advice
 from tb_bottleneck.report.digest import step_ns_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb

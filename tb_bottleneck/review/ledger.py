@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.runs.report_comparison import run_of
+from tb_bottleneck.comparison.runs.runs_from_reports import run_of
 from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE
 from tb_bottleneck.review.notes import STATE_OF, Action, Note
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -44,8 +44,8 @@ class Fix:
 
 
 def fixes_of(notes: Sequence[Note]) -> list[Fix]:
-    """Returns the fixes that no later note about the same finding replaces, then the trials. Of more than MAX_FIXES,
-    the last MAX_FIXES are returned. `notes` are in order of time."""
+    """Returns the fixes that no later note about the same finding replaces, followed by the trials. Of both together,
+    only the last MAX_FIXES are returned. `notes` are sorted by time."""
     latest: dict[tuple[str, str], Note] = {}
     trials = []
     for note in notes:

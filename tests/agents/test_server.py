@@ -15,7 +15,7 @@ from agents import PROBLEMS, solve_all
 from helpers.agent_client import CHARACTERS_PER_TOKEN, ROOT, Agent, command, with_agent
 from live.beats import beat, still, write
 
-from tb_bottleneck.agents.trainings import AgentLogdir
+from tb_bottleneck.agents.training_reports import AgentLogdir
 from tb_bottleneck.plugin.state.run_index import id_of
 from tb_bottleneck.sources.logdir import scan
 

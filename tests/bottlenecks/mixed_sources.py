@@ -3,7 +3,7 @@
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.input.loader import loader_idle
 from tb_bottleneck.bottlenecks.input.pipeline import device_idle
-from tb_bottleneck.bottlenecks.rule import FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.trace import Recording

@@ -7,7 +7,7 @@ from helpers.draw import drawn_trace
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.bottlenecks import judge
-from tb_bottleneck.bottlenecks.rule import BROKEN, CLEAR, FIRES, Cause, Judgement, Rule, Verdict
+from tb_bottleneck.bottlenecks.rule_types import BROKEN, CLEAR, FIRES, Cause, Judgement, Rule, Verdict
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.trace.steps import find_steps
 

@@ -9,7 +9,7 @@ from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.bottlenecks import judge as traces
 from tb_bottleneck.bottlenecks import telemetry_judge as judge
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, BROKEN, CLEAR
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, BROKEN, CLEAR
 from tb_bottleneck.bottlenecks.sync import rule as sync
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.telemetry.telemetry import Telemetry

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tb_bottleneck.base import calibrations
+from tb_bottleneck.base import calibration_store as calibrations
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.doctor import calibration
 from tb_bottleneck.monitor.facts import device

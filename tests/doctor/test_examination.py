@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import main
-from tb_bottleneck.base import calibrations
+from tb_bottleneck.base import calibration_store as calibrations
 from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.doctor import examination
 from tb_bottleneck.doctor.examination import GPU_CHECKS, TORCH_CHECKS, examine

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tb_bottleneck.measures.fast_steps import MIN_WITHOUT, fast_step
+from tb_bottleneck.measures.unaffected_steps import MIN_WITHOUT, fast_step
 
 
 def times(*values):

@@ -7,7 +7,7 @@ import pytest
 from google.protobuf.json_format import ParseError
 
 from tb_bottleneck.comparison.runs.compared_run import JudgedRun
-from tb_bottleneck.comparison.runs.report_comparison import run_from_reports
+from tb_bottleneck.comparison.runs.runs_from_reports import run_from_reports
 from tb_bottleneck.report.json_form import as_dict, parse_report
 from tb_bottleneck.schema.compile_log import SCHEMA
 

@@ -176,7 +176,7 @@ def test_a_scheme_makes_a_url(path, url):
 FILE_MODULES = {
     "sources/file_system.py": "the local file system",
     "base/persistence.py": "the user's own cache directory, and files next to local ones",
-    "base/calibrations.py": "the calibrations in this directory",
+    "base/calibration_store.py": "the calibrations in this directory",
     "sources/telemetry/tfrecord.py": "event files of the monitor, which grow: local ones only",
     "sources/telemetry/telemetry_file.py": "the same",
     "report/cache/report_store.py": "the cache in the user's own directory",

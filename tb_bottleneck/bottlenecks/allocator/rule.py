@@ -16,9 +16,9 @@ from tb_bottleneck.bottlenecks.allocator.facts import (
     frees_under_pressure,
     pinned_allocations,
 )
-from tb_bottleneck.bottlenecks.compute.facts import fp32_products
+from tb_bottleneck.bottlenecks.compute.kernel_efficiency import fp32_products
 from tb_bottleneck.bottlenecks.host.facts import runtime_calls
-from tb_bottleneck.bottlenecks.rule import Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.bottlenecks.rule_types import Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 

@@ -35,7 +35,7 @@ from tb_bottleneck.bottlenecks.communication.facts import (
     slot_bandwidth,
 )
 from tb_bottleneck.bottlenecks.communication.gradient_exchanges import exchange_limit, exchanged_portions
-from tb_bottleneck.bottlenecks.rule import Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.bottlenecks.rule_types import Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 

@@ -16,7 +16,7 @@ that contract. More or fewer threads than cores: torch's notes on CPU threading,
 """
 
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.bottlenecks.compute.facts import (
+from tb_bottleneck.bottlenecks.compute.kernel_efficiency import (
     compute_reached,
     full_precision_products,
     half_type,
@@ -40,7 +40,7 @@ from tb_bottleneck.bottlenecks.compute.kernels import (
     unused_cores,
 )
 from tb_bottleneck.bottlenecks.compute.wide_types import costliest_in_double, double_precision_share
-from tb_bottleneck.bottlenecks.rule import CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.hardware_counters import (

@@ -15,7 +15,8 @@ reported.
 
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.bottlenecks.compute.builds import (
+from tb_bottleneck.bottlenecks.compute.rule import FIRES_AT, MIN_PRODUCT_SHARE, OVERSUBSCRIBED
+from tb_bottleneck.bottlenecks.compute.torch_build import (
     device_architecture,
     first_torch_for_device,
     newer_than_torch,
@@ -24,11 +25,10 @@ from tb_bottleneck.bottlenecks.compute.builds import (
     processor,
     torch_blas,
 )
-from tb_bottleneck.bottlenecks.compute.rule import FIRES_AT, MIN_PRODUCT_SHARE, OVERSUBSCRIBED
 from tb_bottleneck.bottlenecks.host.telemetry_rule import QUOTA_LIMITS, contended_cores
 from tb_bottleneck.bottlenecks.input.pipeline import cores_usable, workers_beside_main
 from tb_bottleneck.bottlenecks.recoverable import threads_to_use
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device import (

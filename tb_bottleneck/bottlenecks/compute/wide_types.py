@@ -8,7 +8,7 @@ from tb_bottleneck.base.arrays import distinct_rows, heaviest_value
 from tb_bottleneck.base.intervals import Spans, intersect, merge, union
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.bottlenecks.compute.facts import MOSTLY
+from tb_bottleneck.bottlenecks.compute.kernel_efficiency import MOSTLY
 from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.measures.trace.window import window_share
 from tb_bottleneck.roofline.device_peaks import has_matrix_units

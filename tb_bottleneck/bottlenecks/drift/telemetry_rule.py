@@ -24,7 +24,7 @@ from tb_bottleneck.bottlenecks.drift.facts import (
     step_time_over_run,
 )
 from tb_bottleneck.bottlenecks.interruption.telemetry_facts import epoch_length
-from tb_bottleneck.bottlenecks.rule import FIRES, WORTH_RECOVERING, Cause, Verdict
+from tb_bottleneck.bottlenecks.rule_types import FIRES, WORTH_RECOVERING, Cause, Verdict
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 

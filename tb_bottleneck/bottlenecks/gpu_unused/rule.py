@@ -8,7 +8,7 @@ Source: guides on slow training first check for zero utilisation while work runs
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.host.facts import operators
-from tb_bottleneck.bottlenecks.rule import FIRES, Cause, Judgement, Verdict
+from tb_bottleneck.bottlenecks.rule_types import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 

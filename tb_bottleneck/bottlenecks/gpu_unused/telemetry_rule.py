@@ -11,7 +11,7 @@ moves.
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.bottlenecks.gpu_unused.rule import REGIME
 from tb_bottleneck.bottlenecks.input.pipeline import cores_busy
-from tb_bottleneck.bottlenecks.rule import FIRES, Cause, Judgement, Verdict
+from tb_bottleneck.bottlenecks.rule_types import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device import FEW_BYTES, bytes_in_tensors, process_cores, utilisation

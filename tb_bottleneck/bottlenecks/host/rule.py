@@ -19,9 +19,10 @@ from tb_bottleneck.bottlenecks.host.facts import (
     longest_host_pause,
     steps_between_pauses,
 )
-from tb_bottleneck.bottlenecks.rule import Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.bottlenecks.rule_types import Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.uneven_steps import host_limit
 
 FIRES_AT = 0.10
 # If at least this part of the regime's time may be the start of the program, `host_python` is not a certain cause.
@@ -53,4 +54,4 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     return (first, second) if second.cost_share >= FIRES_AT else (first,)
 
 
-RULE = Rule(Regime.HOST, judge, FIRES_AT)
+RULE = Rule(Regime.HOST, judge, FIRES_AT, host_limit)

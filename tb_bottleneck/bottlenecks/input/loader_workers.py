@@ -73,7 +73,7 @@ def workers_advised(recording: Recording) -> Measure | Missing:
     """The value of num_workers to try next, as text; at most the cores of the job.
 
     The value is `processes_needed` if the time of making a batch is known, otherwise `workers_factor` times the present
-    number. If the present number was not recorded, the text is an expression with the word "previous" in its place.
+    number. If the present number was not recorded, the text is a formula, such as `min(2 * previous, 16)`.
     """
     factor, now = workers_factor(recording), workers_used(recording)
     if isinstance(factor, Missing):

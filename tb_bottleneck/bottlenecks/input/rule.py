@@ -48,10 +48,11 @@ from tb_bottleneck.bottlenecks.input.loader_workers import (
 )
 from tb_bottleneck.bottlenecks.input.trace_stages import batch_time, costliest_stage, processes_needed, workers_at_work
 from tb_bottleneck.bottlenecks.interruption.facts import MIN_RECURRING_STEPS
-from tb_bottleneck.bottlenecks.rule import FIRES, Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.bottlenecks.rule_types import FIRES, Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.recorded_facts import loader_pins, on_windows, worker_start_method, workers_persist
+from tb_bottleneck.measures.trace.uneven_steps import input_limit
 
 FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
@@ -71,6 +72,8 @@ BUSY_STAGES = (workers_at_work, *STAGES)
 LOOP = (preparing_lines, loader_idle, workers_for_loop)
 # How the workers start: recorded facts.
 STARTED = (worker_start_method, workers_persist, on_windows)
+# The copies to the device are not needed if its tensors are created there.
+COPIES = frozenset({"pageable_copies", "exposed_copies", "blocking_copies", "blocking_uploads"})
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -92,7 +95,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     kind = iterator.text if isinstance(iterator, Measure) else ""
     made = measures.value(batch_operator_share, otherwise=0.0) >= MADE_IN_THE_LOOP
     if made and measures.value(created_share, otherwise=0.0) >= CREATED:
-        return (Cause("created_on_host", share, (preparing_lines, created_share, loader_idle)),)
+        return (Cause("created_on_host", share, (preparing_lines, created_share, loader_idle), also_fixes=COPIES),)
     if made:
         return (Cause("batches_in_the_loop", share, LOOP),)
     if _waits_for_storage(measures):
@@ -160,4 +163,4 @@ def _waits_for_storage(measures: Measures[Recording]) -> bool:
     return reads >= READS or measures.value(uneven_fetches, otherwise=0.0) >= UNEVEN
 
 
-RULE = Rule(Regime.INPUT, judge, FIRES_AT)
+RULE = Rule(Regime.INPUT, judge, FIRES_AT, input_limit)

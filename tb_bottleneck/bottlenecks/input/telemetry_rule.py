@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from tb_bottleneck.base.measure import Measure, Missing, known_value
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.bottlenecks.compute.builds import numpy_blas
+from tb_bottleneck.bottlenecks.compute.torch_build import numpy_blas
 from tb_bottleneck.bottlenecks.host.telemetry_rule import MIN_CORE_WAIT, QUOTA_LIMITS, contended_cores
 from tb_bottleneck.bottlenecks.input.pipeline import (
     cores_busy,
@@ -53,7 +53,7 @@ from tb_bottleneck.bottlenecks.interruption.telemetry_facts import (
     time_to_first_step,
 )
 from tb_bottleneck.bottlenecks.recoverable import loader_core_wait, threads_beside_others, threads_to_use
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.step_phases import most_without_loader, quota_throttled
@@ -127,8 +127,8 @@ def _contended(measures: Measures[TelemetryRecording], share: float) -> Cause[Te
 
 
 def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording]:
-    """Returns the reason for waits for batches, with the cost `share` (share of the window). The module's docstring
-    describes the conditions."""
+    """Returns the cause of the waits for batches. Its cost is `share`, a share of the window. The docstring of the
+    module describes the conditions."""
     stages: Evidence = (slowest_stage, time_per_batch, worker_processes_needed)
     wait: Evidence = (idle_in_loader, loader_wait_time, utilisation_deviation, *stages, operating_system)
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:

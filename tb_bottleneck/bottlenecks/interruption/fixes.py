@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.bottlenecks.interruption.facts import interruptions_of
-from tb_bottleneck.measures.fast_steps import BESIDE_WRITER
+from tb_bottleneck.measures.unaffected_steps import BESIDE_WRITER
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, with_quicker_operators

@@ -25,9 +25,10 @@ from tb_bottleneck.bottlenecks.interruption.facts import (
     usual_step,
 )
 from tb_bottleneck.bottlenecks.launch.compiled_steps import recompiled_functions
-from tb_bottleneck.bottlenecks.rule import Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.bottlenecks.rule_types import Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.uneven_steps import interruption_limit
 
 FIRES_AT = 0.05
 # A suspect with less than a quarter of the interruption time is not the cause; as for kinds of waits.
@@ -84,4 +85,4 @@ def _recurring(measures: Measures[Recording], share: float) -> Cause[Recording]:
     return Cause(name, share, (SUSPECTS[name], *period))
 
 
-RULE = Rule(Regime.INTERRUPTION, judge, FIRES_AT)
+RULE = Rule(Regime.INTERRUPTION, judge, FIRES_AT, interruption_limit)

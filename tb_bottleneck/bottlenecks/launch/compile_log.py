@@ -78,10 +78,11 @@ class CompileLog(Record, frozen=True):
     calls: Mapping[tuple[str, int, float], Call] = {}
 
     def recompilations(self) -> list[tuple[Compiled, Compiled]]:
-        """Returns the recompilations as pairs (compilation, entry that names its function and guard).
+        """Returns for each recompilation two entries of the log: the recompilation, and the entry that names its
+        function and guard.
 
-        Both are the same entry, except for a backward graph: torch records a backward graph with the number of the
-        forward graph, but without function and guard. The second entry is then that of the forward graph.
+        The two are the same, except for a backward graph: torch records it with the number of the forward graph, but
+        without function and guard. The second is then the entry of the forward graph.
         """
         found, named = [], dict[tuple[str, int], Compiled]()
         for entry in self.compilations:

@@ -137,10 +137,11 @@ def _place(entry: Compilations | BrokenGraph) -> str:
 
 
 def _functions_of(recording: Recording, regions: Rows, log: CompileLog) -> dict[str, tuple[str, str, int]]:
-    """Returns a dict: torch's number of a function -> (function, file, line). The values come from `log` or, for
-    functions that are not in `log`, from Python frames. `regions` are the event rows of compiled regions.
+    """Returns a dict: number that torch gives a compiled function -> (function, file, line). The values come from the
+    compile log `log` or, for functions that are not in it, from Python frames. `regions` are the event rows of compiled
+    regions.
 
-    The frame of a compiled function is the first frame outside torch that begins inside the function's region.
+    The frame of a compiled function is the first frame outside torch that begins inside the region of the function.
     """
     trace, events = recording.trace, recording.trace.events
     frames, found = trace.rows(Kind.PYTHON), {}

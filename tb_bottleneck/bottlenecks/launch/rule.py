@@ -34,7 +34,7 @@ from tb_bottleneck.bottlenecks.memory.fusion import (
     optimizer_work,
     unbatched_calls,
 )
-from tb_bottleneck.bottlenecks.rule import CLEAR, Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.bottlenecks.rule_types import CLEAR, Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.profiler_overhead import profiler_overhead
 from tb_bottleneck.measures.trace import Recording

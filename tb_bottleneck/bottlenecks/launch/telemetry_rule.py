@@ -14,7 +14,7 @@ from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.input.pipeline import device_idle
 from tb_bottleneck.bottlenecks.launch.rule import FIRES_AT
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device import process_cores, utilisation

@@ -15,7 +15,7 @@ that stream.
 
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.bottlenecks.compute.facts import (
+from tb_bottleneck.bottlenecks.compute.kernel_efficiency import (
     full_precision_products,
     memory_reached,
     roofs_known,
@@ -34,7 +34,7 @@ from tb_bottleneck.bottlenecks.memory.fusion import (
     pointwise_kernels,
     pointwise_share,
 )
-from tb_bottleneck.bottlenecks.rule import CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use

@@ -9,7 +9,7 @@ Source: bottlenecks/memory/rule.py; the sources of the figures are in attributio
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.memory import rule as memory
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, CLEAR, FIRES, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device import (

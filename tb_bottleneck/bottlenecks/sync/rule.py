@@ -13,7 +13,7 @@ the next wait longer: then all kinds together are a cause.
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.communication.facts import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.bottlenecks.host.facts import runtime_calls
-from tb_bottleneck.bottlenecks.rule import Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.bottlenecks.rule_types import Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.bottlenecks.sync.facts import (
     MIN_WAIT_KIND_SHARE,
     costly_reads,

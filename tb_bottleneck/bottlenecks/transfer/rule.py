@@ -12,7 +12,7 @@ faster.
 
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.bottlenecks.rule import Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.bottlenecks.rule_types import Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.bottlenecks.transfer.facts import (
     bytes_copied_back,
     copies_to_device,
@@ -33,6 +33,8 @@ SLOW_LINK_SHARE = 0.8
 # Copies to the host are the cause if they take half of the time, and pageable copies if they have a quarter of the
 # bytes: a few pageable bytes, such as labels, are not the reason that large pinned copies are exposed.
 MAIN_COPY_SHARE, MIN_PAGEABLE_SHARE = 0.5, 0.25
+# The waits of the host for such copies.
+UPLOADS = frozenset({"blocking_uploads"})
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -49,10 +51,10 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if measures.value(copy_back_share, otherwise=0.0) >= MAIN_COPY_SHARE:
         causes = [Cause("large_results", share, (copy_back_share, bytes_copied_back, host_copies))]
     elif isinstance(pageable, Missing):
-        causes = [Cause("exposed_copies", share, (host_copies, copies_to_device, pageable_copies))]
+        causes = [Cause("exposed_copies", share, (host_copies, copies_to_device, pageable_copies), also_fixes=UPLOADS)]
     elif pageable.value > MIN_PAGEABLE_SHARE * measures.value(host_copies, otherwise=0.0):
         evidence = (host_copies, pageable_copies, pageable_bandwidth, pinned_bandwidth, link_bandwidth, loader_pins)
-        causes = [Cause("pageable_copies", share, evidence)]
+        causes = [Cause("pageable_copies", share, evidence, also_fixes=UPLOADS)]
     else:
         causes = [Cause("blocking_copies", share, (host_copies, copies_to_device, pinned_bandwidth, link_bandwidth))]
     if _slow_link(measures):

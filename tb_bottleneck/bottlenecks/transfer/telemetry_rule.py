@@ -24,7 +24,7 @@ from tb_bottleneck.bottlenecks.input.storage import (
     slot_limit,
     transfer_time,
 )
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.bottlenecks.transfer.rule import FIRES_AT
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording

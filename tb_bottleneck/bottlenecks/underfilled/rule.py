@@ -14,7 +14,7 @@ from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.allocator.facts import fitting_batch
 from tb_bottleneck.bottlenecks.compute.kernels import kernel_time, kernels, multiprocessors, underfilled_share
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.hardware_counters import sm_active

@@ -11,7 +11,7 @@ Source: bottlenecks/underfilled/rule.py; the sources of the figures are in attri
 
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.bottlenecks.underfilled import rule as underfilled
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording

@@ -10,7 +10,7 @@ critical level, 20 %). For long steps, traceml's warning level, 10 %; a step is 
 
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.compute.kernels import unknown_kernels
-from tb_bottleneck.bottlenecks.rule import CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.uneven_steps import (

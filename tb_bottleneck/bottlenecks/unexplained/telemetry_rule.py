@@ -12,7 +12,7 @@ from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.bottlenecks.input.pipeline import device_idle, utilisation_deviation
 from tb_bottleneck.bottlenecks.recoverable import unexplained_idle
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.bottlenecks.unexplained.rule import FIRES_AT
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording

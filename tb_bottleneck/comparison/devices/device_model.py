@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from tb_bottleneck.base.calibrations import calibrated_gpus
+from tb_bottleneck.base.calibration_store import calibrated_gpus
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.knowledge.catalogue import Precision

@@ -57,7 +57,8 @@ class DevicePair:
 
     @property
     def peer_ratio(self) -> float | None:
-        """Ratio of the rates of the links between devices; None if a rate is not known."""
+        """Returns (rate of the link from device to device on `b` / the same rate on `a`); None if one of the rates is
+        not known."""
         return self.b.peers / self.a.peers if self.a.peers and self.b.peers else None
 
     @property

@@ -7,8 +7,8 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.bottlenecks.compute.facts import types_multiplied
 from tb_bottleneck.bottlenecks.compute.fixes import MIXED_PRECISION
+from tb_bottleneck.bottlenecks.compute.kernel_efficiency import types_multiplied
 from tb_bottleneck.bottlenecks.compute.product_precision import (
     HALF_TYPES,
     multiplied_in,

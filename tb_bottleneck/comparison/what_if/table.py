@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.calibrations import calibrated_gpus
+from tb_bottleneck.base.calibration_store import calibrated_gpus
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.bottlenecks.input.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.comparison.devices.device_model import BY_MEASUREMENT, device_of

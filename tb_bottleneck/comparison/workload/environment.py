@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
-from tb_bottleneck.bottlenecks.compute.facts import types_multiplied
+from tb_bottleneck.bottlenecks.compute.kernel_efficiency import types_multiplied
 from tb_bottleneck.bottlenecks.input.loader import SINGLE_PROCESS_ITERATOR, WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun
 from tb_bottleneck.comparison.texts.value_text import sanitize

@@ -21,7 +21,7 @@ from tb_bottleneck.attribution.telemetry.window_signals import PHASES
 from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.measures.fast_steps import BESIDE_WRITER, FAST
+from tb_bottleneck.measures.unaffected_steps import BESIDE_WRITER, FAST
 from tb_bottleneck.trace.process_facts import parameters_in_fp32
 
 MOSTLY = 0.5

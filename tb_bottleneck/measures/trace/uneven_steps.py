@@ -1,7 +1,7 @@
 """Measures of steps that differ: first runs of code, much longer steps, and upper limits of gains from fast steps.
 
 A first run is the first execution of code, in which it is compiled, loaded or tuned. A limit is the largest share of
-the window that a fix of a regime can save (measures/fast_steps.py).
+the window that a fix of a regime can save (measures/unaffected_steps.py).
 """
 
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import clip
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.measures.fast_steps import fast_step
 from tb_bottleneck.measures.trace.window import host_rows, host_step_of
+from tb_bottleneck.measures.unaffected_steps import fast_step
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.table import Ints, Rows

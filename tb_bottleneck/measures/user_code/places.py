@@ -25,7 +25,7 @@ from tb_bottleneck.measures.user_code.frames import (
     is_user_function,
     marks_by_thread,
 )
-from tb_bottleneck.measures.user_code.lines import LEADS, costs_of_lines
+from tb_bottleneck.measures.user_code.line_costs import LEADS, costs_of_lines
 from tb_bottleneck.measures.user_code.modules import forward_of, module_of
 from tb_bottleneck.trace.frames import frame_parts, is_own_frame, merged_module, module_name, short_frame
 from tb_bottleneck.trace.kernel_names import cut

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from tb_bottleneck.base import calibrations
+from tb_bottleneck.base import calibration_store as calibrations
 from tb_bottleneck.monitor.accelerator import own_gpu
 from tb_bottleneck.monitor.facts.cpu import cpu_name
 from tb_bottleneck.monitor.samplers.sampler import Reading

@@ -35,7 +35,7 @@ class RunFacts:
         self.compile_log = CompileLog(guard)
 
     def collect(self) -> dict[str, object]:
-        """Returns the facts by name. Never raises."""
+        """Returns the facts of the run (process, torch settings, loaders, models) by name. Never raises."""
         samples = self._guard.call(SAMPLES, self.stacks.facts) if self.stacks is not None else None
         return {
             **self._ranks,

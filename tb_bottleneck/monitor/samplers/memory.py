@@ -155,7 +155,7 @@ class SharedMemory:
             yield from (Reading(name, float(value)) for name, value in zip(_NAMES, (total - free, total), strict=True))
 
     def missing(self) -> Mapping[str, str]:
-        """Returns {signal: reason} for both signals without such a file system, otherwise {}."""
+        """Returns {signal: reason} for both signals if the system has no /dev/shm, otherwise {}."""
         if self._statvfs is not None and self._folder.is_dir():
             return {}
         return dict.fromkeys(_NAMES, "the system has no /dev/shm: only Linux has one")

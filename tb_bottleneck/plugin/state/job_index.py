@@ -101,7 +101,9 @@ class JobIndex:
     def update(self, recordings: Sequence[RecordingFile], saved: Sequence[RecordingFile]) -> KnownJobs:
         """Returns the known jobs of `recordings`. `saved` are the files of saved job reports.
 
-        Asks for saved reports that were not read yet, without waiting for the replies."""
+        Sends worker processes the questions about saved reports that were not read yet, without waiting for the
+        replies; a later call returns their jobs.
+        """
         scan = self._scan
         if scan.recordings is not recordings or scan.saved is not saved:
             self._scan = scan = _Scan(recordings, saved, tuple(_questions(recordings, saved)))

@@ -14,7 +14,7 @@ from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.bottlenecks.judge import Conclusion
-from tb_bottleneck.bottlenecks.rule import AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.rule_types import AnyCause, AnyVerdict
 from tb_bottleneck.bottlenecks.texts import CauseAdvice, EvidenceLine
 from tb_bottleneck.knowledge.texts import guarded, words_for
 from tb_bottleneck.measures.user_code.places import SCRIPT, Place

@@ -8,7 +8,7 @@ from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES
 from tb_bottleneck.bottlenecks.judge import Conclusion, program_leads
 from tb_bottleneck.bottlenecks.plan import Prediction
-from tb_bottleneck.bottlenecks.rule import BROKEN, MACHINE_CAUSES, AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.rule_types import BROKEN, MACHINE_CAUSES, AnyCause, AnyVerdict
 from tb_bottleneck.bottlenecks.texts import guide_of, trial_of
 from tb_bottleneck.report.builders.action import action_of
 from tb_bottleneck.report.builders.evidence_source_texts import (

@@ -10,13 +10,13 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.bottlenecks.compute.facts import roofs_known
+from tb_bottleneck.bottlenecks.compute.kernel_efficiency import roofs_known
 from tb_bottleneck.bottlenecks.host.facts import steps_between_pauses
 from tb_bottleneck.bottlenecks.interruption.facts import steps_between_interruptions
 from tb_bottleneck.bottlenecks.judge import CRITICAL, WARNING, Conclusion
 from tb_bottleneck.bottlenecks.plan import Prediction
 from tb_bottleneck.bottlenecks.registry import scenarios
-from tb_bottleneck.bottlenecks.rule import AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.rule_types import AnyCause, AnyVerdict
 from tb_bottleneck.bottlenecks.texts import assumptions, unsimulated, word
 from tb_bottleneck.knowledge.measured import estimated_gain
 from tb_bottleneck.quality.trace_defects import Defect

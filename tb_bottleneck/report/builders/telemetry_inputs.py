@@ -13,7 +13,7 @@ from tb_bottleneck.bottlenecks.input import rule as input
 from tb_bottleneck.bottlenecks.input.pipeline import loader_wait_time
 from tb_bottleneck.bottlenecks.judge import Conclusion
 from tb_bottleneck.bottlenecks.recoverable import UNSEEN, UnknownTime, recoverable_by_window
-from tb_bottleneck.bottlenecks.rule import ABSTAINS, FIRES, AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, FIRES, AnyCause, AnyVerdict
 from tb_bottleneck.bottlenecks.telemetry_judge import RULES
 from tb_bottleneck.bottlenecks.texts import CauseAdvice, EvidenceLine, regime_advice, telemetry_advice
 from tb_bottleneck.measures.measure_set import Measures

@@ -32,7 +32,7 @@ from tb_bottleneck.bottlenecks.recoverable import (
     recoverable_by_window,
     underfilled_by_window,
 )
-from tb_bottleneck.bottlenecks.rule import WORTH_RECOVERING
+from tb_bottleneck.bottlenecks.rule_types import WORTH_RECOVERING
 from tb_bottleneck.bottlenecks.underfilled.rule import FIRES_AT, RECOVERABLE_OF_UNDERFILLED
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures.telemetry.step_phases import torch_threads_per_core

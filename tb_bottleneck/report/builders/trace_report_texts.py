@@ -6,7 +6,7 @@ from string import Template
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.bottlenecks.compute.facts import (
+from tb_bottleneck.bottlenecks.compute.kernel_efficiency import (
     compute_reached,
     memory_reached,
     reachable_peak,
@@ -14,7 +14,7 @@ from tb_bottleneck.bottlenecks.compute.facts import (
     shapes_recorded,
 )
 from tb_bottleneck.bottlenecks.judge import RULES, Conclusion
-from tb_bottleneck.bottlenecks.rule import WORTH_RECOVERING, AnyCause, AnyVerdict
+from tb_bottleneck.bottlenecks.rule_types import WORTH_RECOVERING, AnyCause, AnyVerdict
 from tb_bottleneck.bottlenecks.texts import CauseAdvice, EvidenceLine, regime_advice
 from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures

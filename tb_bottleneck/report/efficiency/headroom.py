@@ -11,7 +11,7 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
-from tb_bottleneck.bottlenecks.compute.facts import misaligned_products
+from tb_bottleneck.bottlenecks.compute.kernel_efficiency import misaligned_products
 from tb_bottleneck.bottlenecks.memory.attention import unfused_attention_share
 from tb_bottleneck.bottlenecks.memory.fusion import pointwise_share
 from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE, Gpu, gpu_named, lane_rates

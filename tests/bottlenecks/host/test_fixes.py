@@ -12,7 +12,7 @@ from helpers.typed_runs import typed_recording
 from tb_bottleneck.bottlenecks.allocator.fixes import WITHOUT_ALLOCATIONS
 from tb_bottleneck.bottlenecks.host.fixes import WITHOUT_HOST_OPERATORS, WITHOUT_PYTHON
 from tb_bottleneck.bottlenecks.interruption.fixes import CHECKPOINTS, COLLECTION, LOGGING, WITHOUT_FIRST_RUNS
-from tb_bottleneck.measures.fast_steps import BESIDE_WRITER
+from tb_bottleneck.measures.unaffected_steps import BESIDE_WRITER
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 
 PYTHON = """

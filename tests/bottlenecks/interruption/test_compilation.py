@@ -7,7 +7,7 @@ from helpers.telemetry_rows import BEGIN, MS, packet, recording_of
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.interruption import telemetry_rule as interruption
 from tb_bottleneck.bottlenecks.interruption.run_time import recompiled_places
-from tb_bottleneck.bottlenecks.rule import FIRES
+from tb_bottleneck.bottlenecks.rule_types import FIRES
 from tb_bottleneck.measures.measure_set import Measures
 
 

@@ -12,7 +12,7 @@ from comparison.drawn_runs import H200, judged, recorded, repeated
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun, judge_run
-from tb_bottleneck.comparison.runs.report_comparison import device_spans_of, on_common_basis, run_from_reports
+from tb_bottleneck.comparison.runs.runs_from_reports import device_spans_of, on_common_basis, run_from_reports
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.report.json_form import as_dict

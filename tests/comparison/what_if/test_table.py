@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_bottleneck.base import calibrations
+from tb_bottleneck.base import calibration_store as calibrations
 from tb_bottleneck.commands.arguments import open_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.comparison.what_if.table import DEVICES, what_if_table

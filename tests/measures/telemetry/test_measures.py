@@ -11,7 +11,7 @@ from helpers.telemetry_problems import simulated_phase
 from tb_bottleneck.attribution.telemetry import telemetry_recording
 from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
 from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.bottlenecks.compute import builds
+from tb_bottleneck.bottlenecks.compute import torch_build as builds
 from tb_bottleneck.bottlenecks.input import pipeline as input_pipeline
 from tb_bottleneck.bottlenecks.input import storage
 from tb_bottleneck.bottlenecks.interruption import telemetry_facts as interruptions

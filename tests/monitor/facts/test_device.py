@@ -18,7 +18,7 @@ from monitor.test_monitor import quick
 from monitor.training import Training
 from monitor.written import read
 
-from tb_bottleneck.base import calibrations
+from tb_bottleneck.base import calibration_store as calibrations
 from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.monitor.facts import device, process
 from tb_bottleneck.monitor.facts.device import PcieLinkFacts

@@ -11,7 +11,7 @@ from helpers.draw import drawn
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.judge import Conclusion
 from tb_bottleneck.bottlenecks.plan import Prediction
-from tb_bottleneck.bottlenecks.rule import FIRES, Cause, Judgement, Verdict
+from tb_bottleneck.bottlenecks.rule_types import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.measured import estimated_gain
 from tb_bottleneck.replay.gain import Gain

@@ -5,7 +5,7 @@ import pytest
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.judge import Conclusion
-from tb_bottleneck.bottlenecks.rule import FIRES, Cause, Judgement, Verdict
+from tb_bottleneck.bottlenecks.rule_types import FIRES, Cause, Judgement, Verdict
 from tb_bottleneck.report.builders.evidence_source_texts import Context
 from tb_bottleneck.report.builders.recording_description import Window
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts

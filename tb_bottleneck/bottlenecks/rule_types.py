@@ -43,6 +43,8 @@ class Cause(Generic[Source]):
     most: float | None = None
     factor: float | None = None
     """Upper bound of the speed-up of the step by the advised change; None if only the cost limits the speed-up."""
+    also_fixes: frozenset[str] = frozenset()
+    """Other causes that the fix of this cause also removes. The causes are reported as one finding."""
 
     def __post_init__(self) -> None:
         """Limits `cost_share` and `most` to 0 to 1, and `most` to at least `cost_share`."""
@@ -79,11 +81,15 @@ class Judgement(Generic[Source]):
 
 @dataclass(frozen=True)
 class Rule(Generic[Source]):
-    """A regime, the function that judges the regime, and the share of the window (0 to 1) from which the rule fires."""
+    """A regime, the function that judges the regime, and the share of the window (0 to 1) from which the rule fires.
+
+    `limit` is the measure of the regime's largest recoverable share of the window, for a regime that may be in some
+    steps only: it is computed from the steps that do not have this regime."""
 
     regime: Regime
     judge: Callable[[Measures[Source]], Judgement[Source]]
     fires_at: float
+    limit: MeasureFunction[Source] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Writes a tree as text and as JSON."""
+"""Writes a drilldown tree, or the difference of two, as text and as JSON."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,6 +1,6 @@
 """The reports of the trainings in one folder. Each training has one verdict from its traces, telemetry and ranks.
 
-The recordings under one logdir, with the ids that the tab uses. Nothing outside the logdir has an id.
+Also lists the recordings under one logdir, with the ids that the tab uses: nothing outside the logdir has an id.
 """
 
 import asyncio
