@@ -269,6 +269,28 @@ def test_a_folder_has_few_modules_and_is_not_deep(folder):
     assert len(folder.relative_to(PACKAGE).parts) <= MOST_LEVELS
 
 
+MAY_IMPORT = {"facts": {"facts"}, "rule": {"facts", "rule"}, "fixes": {"facts", "fixes"}}
+"""Inside bottlenecks/: facts come first, then rules, which see facts only, and fixes, which are independent of
+rules."""
+
+
+def part_of_slice(module: str) -> str:
+    """Returns "rule", "fixes" or "facts" for a module in the folder of a bottleneck; "" for any other module."""
+    parts = module.split(".")
+    if parts[:2] != ["tb_bottleneck", "bottlenecks"] or len(parts) < 4:
+        return ""
+    return {"rule": "rule", "telemetry_rule": "rule", "fixes": "fixes", "worker_number": "fixes"}.get(parts[3], "facts")
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if part_of_slice(name_of(path))], ids=name_of)
+def test_rules_and_fixes_of_a_bottleneck_see_facts_only(path):
+    part = part_of_slice(name_of(path))
+    for name in imported(path):
+        target = part_of_slice(name) if (PACKAGE.parent / name.replace(".", "/")).with_suffix(".py").exists() else ""
+        target = target or part_of_slice(name.rpartition(".")[0])
+        assert not target or target in MAY_IMPORT[part], f"{part} imports {name}"
+
+
 def assert_no_cycle(graph: dict[str, set[str]]) -> None:
     rest = {name: set(targets) for name, targets in graph.items()}
     while rest:
