@@ -16,7 +16,7 @@ ALLOWED = {
     "schema": set(),
     "knowledge": set(),
     "monitor": {"schema"},
-    "trial": {"bottlenecks", "schema", "monitor", "telemetry", "diagnosis", "review", "knowledge"},
+    "trial": {"bottlenecks", "text", "schema", "monitor", "telemetry", "diagnosis", "review", "knowledge"},
     "native": set(),
     "workers": {"schema"},
     "sources": {"schema", "native"},

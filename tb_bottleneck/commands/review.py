@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.commands.arguments import add_subparser
 from tb_bottleneck.commands.recordings import print_problems
-from tb_bottleneck.commands.terminal import progress_bar
+from tb_bottleneck.commands.terminal import progress_bar, stdout_layout
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -178,7 +178,7 @@ def _show(options: argparse.Namespace) -> int:
         print(as_json(rows))
         return 0
     reviews = reviews_of(merged.notes, listing.recordings, comments=None)
-    print(render(trainings, reviews, rows), end="")
+    print(render(trainings, reviews, rows, stdout_layout()), end="")
     return 0
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.base.errors import NotFound, Unusable
 from tb_bottleneck.commands.arguments import add_subparser
+from tb_bottleneck.commands.terminal import stdout_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,7 +191,7 @@ def _changed(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[
     else:
         for each in found[:1]:
             print(f"{each.title} [{each.cause}]: {each.text}")
-        print(*text_of(trial), sep="\n")
+        print(stdout_layout().text(text_of(trial)), end="")
     _say_kept(any(kept), options)
     if options.patch_out is not None:
         write_patch(trial, program, options.patch_out)
@@ -229,11 +230,11 @@ def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str
         variant, about = step.trial.changed[0], step.expectation
         kept.append(keep(Path(options.logdir), step.trial, variant, about.run, about.cause))
         if not options.json:
-            print(*text_of(step.trial), "", sep="\n")
+            print(stdout_layout().text(text_of(step.trial)))
     if options.json:
         print(json.dumps({"steps": [_step_json(step, json_of) for step in steps]}, allow_nan=False))
     else:
-        print(*plan_lines(steps), sep="\n")
+        print(stdout_layout().text(plan_lines(steps)), end="")
     _say_kept(any(kept), options)
     trials = [step.trial for step in steps if step.trial is not None]
     finished = time.monotonic() < deadline and all(trial.is_finished for trial in trials)

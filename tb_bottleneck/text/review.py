@@ -2,7 +2,6 @@
 notes contain no control characters, because they were cleaned when they were read."""
 
 import re
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from tb_bottleneck.base.units import share_text
@@ -14,8 +13,9 @@ from tb_bottleneck.review.notes import clean, names_of, state_of, together
 from tb_bottleneck.schema import review_pb2 as pb
 from tb_bottleneck.schema.bottleneck_pb2 import Finding, MemoryFinding, Report
 from tb_bottleneck.sources.logdir import RecordingFile
+from tb_bottleneck.text.document import wrapped
+from tb_bottleneck.text.terminal import Layout
 
-_WIDTH = 100
 _MAX_UNREVIEWED = 20
 _MONITOR_FOLDER = re.compile(r"/tb_bottleneck/[^/]+$")
 _RESULTS = {"miss": "MISS", "as_predicted": "as predicted", "unknown": "unknown"}
@@ -25,9 +25,10 @@ def render(
     trainings: Sequence[Sequence[tuple[RecordingFile, Report]]],
     reviews: Mapping[RecordingFile, pb.Review],
     ledger: pb.Ledger,
+    layout: Layout | None = None,
 ) -> str:
-    """Returns text about trainings with notes, about the trainings without notes whose findings cost most, and about
-    the ledger.
+    """Returns text, fitted into `layout`, about trainings with notes, about the trainings without notes whose findings
+    cost most, and about the ledger.
 
     A training is a list of its recordings with their reports. The report of the first recording has the training's
     verdict and findings. `reviews` has the review of each recording that has one.
@@ -49,7 +50,7 @@ def render(
     count = f"{still_open} of {total} finding{'s' if total != 1 else ''} open in {where}"
     if left_out:
         lines += ["", f"{len(left_out)} more trainings have findings and no note: `tb-bottleneck list` shows them."]
-    return "\n".join([count, *lines, *_ledger(ledger)]) + "\n"
+    return (layout or Layout()).text([count, *lines, *_ledger(ledger)])
 
 
 def _notes(
@@ -70,11 +71,11 @@ def _recording(recording: RecordingFile, report: Report, review: pb.Review) -> I
     whole = state_of(review, "")
     yield clean(names_of(recording)[1])
     if whole.state != "open" or whole.reason:
-        yield from _wrapped(_standing(whole).strip())
+        yield from wrapped(_standing(whole).strip(), "  ")
     yield from _comments(whole)
     for finding in _findings(report):
         state = state_of(review, finding.cause)
-        yield from _wrapped(f"{_standing(state)} {finding.cause}: {_title(finding)}")
+        yield from wrapped(f"{_standing(state)} {finding.cause}: {_title(finding)}", "  ")
         if state.cause:
             yield from _comments(state)
 
@@ -102,7 +103,7 @@ def _standing(state: pb.ReviewState) -> str:
 def _comments(state: pb.ReviewState) -> Iterator[str]:
     """Yields the lines of the comments of a finding or training."""
     for comment in state.comments:
-        yield from _wrapped(f"{comment.by}: {comment.text}", "    ")
+        yield from wrapped(f"{comment.by}: {comment.text}", "    ")
 
 
 def _ledger(ledger: pb.Ledger) -> Iterator[str]:
@@ -115,10 +116,10 @@ def _ledger(ledger: pb.Ledger) -> Iterator[str]:
         titles = ", ".join(cause_titles().get(cause, cause) if cause else "all findings" for cause in row.causes)
         what = ", with ".join(filter(None, (titles, row.change)))
         gains = f"{_gain(row, 'expected', 'predicted')}, {_gain(row, 'measured', 'measured')}"
-        yield from _wrapped(f"{_result(row)}{gains}. {what}: {_shown(row.run)} → {_shown(row.fixed_in)}")
+        yield from wrapped(f"{_result(row)}{gains}. {what}: {_shown(row.run)} → {_shown(row.fixed_in)}", "  ")
         if row.because:
-            yield from _wrapped(row.because, "    ")
-    yield from (line for each in ledger.causes for line in _wrapped(_accuracy(each)))
+            yield from wrapped(row.because, "    ")
+    yield from (line for each in ledger.causes for line in wrapped(_accuracy(each), "  "))
 
 
 def _accuracy(each: pb.LedgerCause) -> str:
@@ -147,9 +148,3 @@ def _gain(row: pb.LedgerRow, field: str, word: str) -> str:
         return f"not {word}"
     gain: pb.Gain = getattr(row, field)
     return f"{factor_text(gain.speedup)} ({bounds_text(gain.low, gain.high)}) {word}"
-
-
-def _wrapped(text: str, indent: str = "  ") -> list[str]:
-    """Returns `text` as lines of at most _WIDTH characters. Lines after the first one have two more spaces of
-    indentation."""
-    return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")

@@ -6,6 +6,7 @@ from string import Template
 from typing import Any
 
 from tb_bottleneck.base.units import duration_text, one_line
+from tb_bottleneck.text.document import code_lines
 from tb_bottleneck.trial.changes import KINDS
 from tb_bottleneck.trial.trial import Trial, Variant
 
@@ -63,7 +64,7 @@ def _variant(trial: Trial, variant: Variant) -> Iterator[str]:
         if kind.numerics:
             yield f"  {name} changes results: {kind.numerics}."
         if gain.verdict == "faster":
-            yield from (f"  > {line}" for line in Template(kind.code).safe_substitute(value=value).splitlines())
+            yield from code_lines(Template(kind.code).safe_substitute(value=value), "  > ")
 
 
 def _speed(variant: Variant) -> str:
