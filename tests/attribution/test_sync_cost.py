@@ -98,8 +98,8 @@ def test_many_waits_that_reach_many_gaps_are_bounded(monkeypatch, most):
     dispatching, none = Spans(starts, starts + 50), [0] * count
     gaps = chargeable_gaps(list(zip(starts, starts + 50, strict=True)), starts + 50, none, none, dispatching)
     over, length = np.full(count, 1_000), np.full(count, 10**9)
-    began = time.perf_counter()
+    began = time.process_time()
     waits, by_gap = charge(gaps, Dispatching(dispatching), np.arange(count), over, length)
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
     assert waits.charged.sum() == by_gap.sum() <= 50 * count
     assert (by_gap <= 50).all()

@@ -8,7 +8,7 @@ from types import ModuleType
 from helpers.real_pairs import RealPair
 
 from tb_bottleneck.bottlenecks.compute import product_precision
-from tb_bottleneck.bottlenecks.launch import fixes as launches
+from tb_bottleneck.bottlenecks.memory import fixes as memory
 from tb_bottleneck.bottlenecks.sync import fixes as waits
 from tb_bottleneck.replay.modified_graph import Estimate
 
@@ -45,7 +45,7 @@ class Constant:
 SHARES = tuple(step / 10 for step in range(11))
 FITTED = (
     # Without any recording: the kernels of a chain but the longest vanish, no wait stays, other operations stay.
-    Constant(launches, "MERGED_REMAINING", SHARES, 0.0),
+    Constant(memory, "MERGED_REMAINING", SHARES, 0.0),
     Constant(waits, "COMBINED_REMAINING", SHARES, 0.0),
     Constant(product_precision, "AUTOCAST_BYTES", (*SHARES, 0.95), 1.0),
 )
