@@ -9,7 +9,8 @@ returned:
 A gap without a recorded launch (the last gap of the window, or a launch API that the profiler does not know) is split
 by the activities of the main thread. If nothing was recorded on the host, the gap counts as `queued`.
 
-Tables of host time with one column per activity. A row is an idle gap of the device, or an item of a replay graph.
+This module also has the tables of host time, with one column per activity. A row is an idle gap of the device, or an
+item of a replay graph.
 
 Most activities do not occur in a recording. The columns of these activities are all zero and take no memory. A changed
 copy of a table shares the unchanged columns with the original. This saves memory, because a dozen replay graphs of one

@@ -60,7 +60,7 @@ def _interruptions(kind: str) -> Callable[[Recording], Spans]:
 
 
 def _outside_operators(recording: Recording) -> Spans:
-    """Returns the time of the regime `host` outside of operators that compute on the host."""
+    """Returns the spans of the regime `host` in which no operator computes on the host."""
     operators = recording.host.host_operators.spans(makes_batch=False)
     return subtract(recording.owned_spans.of(Regime.HOST), operators)
 

@@ -1,4 +1,4 @@
-"""CI gates: budgets that a run must not exceed."""
+"""CI gates: the limits that a run must not exceed: the share of a regime, and the slowdown of a comparison."""
 
 import re
 from collections.abc import Iterable

@@ -142,7 +142,8 @@ def time_unit_of(a: SamplesPerStep | Missing, b: SamplesPerStep | Missing) -> Ti
 def _add_batches(
     comparison: pb.Comparison, unit: TimeUnit, a: SamplesPerStep | Missing, b: SamplesPerStep | Missing
 ) -> None:
-    """Adds the unit of times, the batch sizes `a` and `b`, and a note about them to `comparison`."""
+    """Adds the batch sizes `a` and `b` and the unit of times to `comparison`. Adds a note if a batch size is missing,
+    or if times are per sample because the batch sizes differ."""
     comparison.per = unit.per
     for batch, target in ((a, comparison.a_batch), (b, comparison.b_batch)):
         if not isinstance(batch, Missing):

@@ -63,7 +63,8 @@ def grid_of(job: JobTable, pairs: Pairs) -> Grid:
 
 
 def _kind(job: JobTable, row: int, group: ProcessGroup) -> str:
-    """Returns the kind of the process group `group`, which is in the row `row` of `job.groups` (see Grid)."""
+    """Returns the kind of a process group, one of the values of `Grid.kinds`. `row` is the index of `group` in
+    `job.groups`."""
     described = kind_of_description(group.description)
     if described is not None:
         return described

@@ -34,12 +34,13 @@ and the slowdown of each kernel is at least MIN_ALIKE times their median slowdow
 
 @dataclass(frozen=True, eq=False)
 class OwnTable:
-    """The own time `own` (time without waiting for other ranks) of all recorded ranks in ns, of shape (ranks, steps,
-    kinds); NaN in steps that a rank did not record.
+    """The own time (time without waiting for other ranks) of all recorded ranks.
 
-    `usual` has the same shape. The usual own time is the lower median (of two values, the lower one) over the ranks of
-    the same stage. For the only rank of a stage, see _usual. `step` has for each point of RankPoints the index of its
-    step on the second axis. `by_step` is False if the second axis has blocks of communications instead of steps.
+    `own` is the own time in ns, of shape (ranks, steps, kinds); NaN in steps that a rank did not record. `usual` is the
+    usual own time of the rank's stage, with the same shape and unit: the lower median over the ranks of the stage
+    (base/own_time.py). For the only rank of a stage, see _usual. `step` has one value for each point of RankPoints: the
+    index of the point's step on the second axis. If `by_step` is False, the second axis has blocks of communications
+    instead of steps.
     """
 
     own: Floats

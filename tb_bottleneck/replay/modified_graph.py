@@ -193,7 +193,8 @@ class ModifiedGraph:
     def window(self) -> float:
         """Returns the simulated time in ns for as many samples as the recorded window has.
 
-        The lower bounds are `floor`, the time in which the judged device computes, and `pace`.
+        The result has three lower bounds: `floor`, the time in which the judged device computes, and `pace`. The first
+        two are divided by `batch`, as the simulated time is; `pace` is not.
         """
         same_length = self.items.length is self.base.graph.items.length
         busy = self.base.busy if same_length else self.base.busy_with(self.items.length)

@@ -110,7 +110,8 @@ def _about(report: pb.Report) -> Iterator[Part]:
 
 
 def _length(window: pb.Window) -> str:
-    """Returns the length of the window as text; for telemetry, the total time of its steps, without profiled steps."""
+    """Returns the length of the window as text. For a trace or a whole recording, it is the time from begin to end. For
+    telemetry, it is (number of steps * mean step time); profiled steps do not count."""
     timed = window.basis not in _RECORDED and window.basis != "whole"
     return duration_text(window.steps * window.step_ns.mean if timed else window.end_ns - window.begin_ns)
 

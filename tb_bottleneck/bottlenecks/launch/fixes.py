@@ -102,13 +102,15 @@ class Traffic(Record, frozen=True):
 
 @memoized
 def optimizer_traffic(recording: Recording) -> Traffic | None:
-    """Returns the memory traffic of an optimizer that loops over its parameters, and of its fused implementation.
+    """Returns how much memory traffic a fused implementation would leave of an optimizer that loops over its
+    parameters.
 
-    Returns None if no shapes were recorded, for an optimizer without a fused implementation, for several kinds of
-    optimizers, and if a part of the parameters is already updated together.
+    Returns None if no shapes were recorded, if the optimizer has no fused implementation, if there are several kinds of
+    optimizers, or if a part of the parameters is already updated together.
 
-    An operator reads its tensors and writes one. A fused kernel reads the parameter, its gradient and its state, and
-    writes the parameter and its state: 3 elements, and 2 of each state. Parameters are counted by the operator that
+    The recorded traffic is the elements of all tensors that each operator reads, and of the one tensor that it writes.
+    The fused traffic per element of a parameter is 3 (the parameter and its gradient are read, the parameter is
+    written) plus 2 for each tensor of state (read and written). The updated parameters are counted by the operator that
     updates them: `addcdiv_`, or `add_` for SGD. All tensors are assumed to have one type.
     """
     trace, events = recording.trace, recording.trace.events

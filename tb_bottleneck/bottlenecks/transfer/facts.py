@@ -115,7 +115,8 @@ def _recorded_slot_rate(recording: Recording) -> float | None:
 
 
 def _link_fact(recording: Recording, name: str) -> int | None:
-    """Returns the value `name` of the run's context, or None if the value is not an integer from 1 to MAX_LANES."""
+    """Returns the fact `name` about the PCIe link, which the training process added to the trace (Header.context).
+    Returns None if it is not an integer from 1 to MAX_LANES."""
     value = recording.trace.header.context.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_LANES else None
 

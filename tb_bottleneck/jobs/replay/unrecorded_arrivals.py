@@ -44,10 +44,12 @@ def begins_of(job: JobTable, pairs: Pairs, clocks: Clocks, wires: WireTimes) -> 
 
 
 def with_unrecorded_arrivals(graph: JobGraph, job: JobTable, pairs: Pairs, begins: Floats, late: Floats) -> JobGraph:
-    """Returns the graph in which collectives that waited for unrecorded ranks begin no earlier than recorded.
+    """Returns the graph with additional lower bounds for the start of collectives that waited for unrecorded ranks.
 
-    `begins` and `late` are the results of begins_of. A collective with a delay keeps the recorded time since the
-    previous collective of its group; the first one of a group begins at its recorded time. Returns `graph` itself if
+    A collective waited for an unrecorded rank if its value in `late` is above 0. `begins` and `late` have one value in
+    ns per pair (one operation of several ranks): the start of the transfer, and its delay after the last recorded
+    arrival (see begins_of). Such a collective begins at least as long after the previous collective of its group begins
+    as recorded. If it is the first of its group, it does not begin before its recorded time. Returns `graph` itself if
     there is no delay, or if the new dependencies form a cycle.
     """
     chosen = np.flatnonzero(late > 0)

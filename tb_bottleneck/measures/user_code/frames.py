@@ -123,8 +123,8 @@ def _running(start: Ints, end: Ints, times: Ints) -> Rows:
 
 
 def ancestors(frames: Enclosing, row: int) -> list[int]:
-    """Returns the event row `row` and at most MAX_DEPTH event rows that enclose it, outermost first. `row` must be one
-    of `frames`."""
+    """Returns event rows, outermost first: those that enclose the event row `row` (the MAX_DEPTH innermost at most),
+    then `row` itself. `row` must be in `frames.rows`."""
     at = int(np.searchsorted(frames.rows, row))
     chain = [at]
     while frames.nesting.parent[at] != at and len(chain) <= MAX_DEPTH:

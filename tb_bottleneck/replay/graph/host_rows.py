@@ -40,7 +40,8 @@ class HostRows(Table):
     follows: Ints = column("row of host rows", "the row that must return before this one can begin; -1 for none")
 
     def of_calls(self, calls: int) -> Ints:
-        """Returns an array of length `calls` (the number of calls): the host row of each call, or -1."""
+        """Returns an array with the host row of each call; -1 if the call has no host row. `calls` is the number of
+        calls of the trace."""
         row_of = np.full(calls, NONE)
         taking_part = np.flatnonzero(self.call >= 0)
         row_of[self.call[taking_part]] = taking_part

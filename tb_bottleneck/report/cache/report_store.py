@@ -24,7 +24,7 @@ from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.persistence import cache_directory, is_own, read_own, write_atomically
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.paths import filesystem_of
-from tb_bottleneck.sources.torch_trace.beside import names_beside
+from tb_bottleneck.sources.torch_trace.log_file import names_beside
 from tb_bottleneck.version import __version__
 
 PACKAGE = Path(__file__).parents[2]

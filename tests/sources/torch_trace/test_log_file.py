@@ -10,7 +10,7 @@ from helpers.torch_trace import compilation, log
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.cache.report_store import identity_of
 from tb_bottleneck.sources.file_system import LOCAL
-from tb_bottleneck.sources.torch_trace.beside import log_beside, names_beside
+from tb_bottleneck.sources.torch_trace.log_file import log_beside, names_beside
 
 
 @pytest.fixture
