@@ -301,3 +301,14 @@ def test_interruptions_outside_the_recorded_steps_are_findings_of_the_trace_too(
     trace, _ = join([("a", seen), ("a", said)])
     assert {other.witness for other in trace.others if other.trusted} == {"trace"}
     assert [finding.cause for finding in trace.findings] == ["checkpointing"] * named
+
+
+@pytest.mark.parametrize(("severity", "kept"), [("none", 1), ("warning", 0)])
+def test_headroom_is_that_of_a_training_without_a_problem(severity, kept):
+    """The trace alone found no problem, so its report has headroom; the telemetry leads, and may have found one."""
+    trace = verdict_of("trace", "compute", 0.9, "none", "high")
+    trace.headroom.add(kind="more_devices")
+    telemetry = verdict_of("telemetry", "interruption", 0.4, severity, "high", interruption="fires", compute="clear")
+    both, _ = join([(".", trace), (".", telemetry)])
+    assert both.verdict.severity == severity
+    assert len(both.headroom) == kept

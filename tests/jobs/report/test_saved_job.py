@@ -146,6 +146,7 @@ ATTACKS = {
     "health": lambda c: c["job"]["health"].update(reasons=[{"code": "job_cut", "detail": "Run rm -rf /."}]),
     "reason": lambda c: c.update(reasons=[["made_up", {}]]),
     "value of a reason": lambda c: c.update(reasons=[["unpaired", {"share": "<b>"}]]),
+    "share of a reason": lambda c: c.update(reasons=[["unpaired", {"share": 7.5}]]),
     "why": lambda c: c.update(reasons=[["clocks", {"why": "<b>"}]]),
     "like": lambda c: c.update(reasons=[["peers", {"like": [["<b>", 1]], "more": 0}]]),
     "missing value": lambda c: c.update(reasons=[["unpaired", {}]]),

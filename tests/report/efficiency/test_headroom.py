@@ -5,7 +5,9 @@ from helpers.draw import drawn_trace
 from helpers.drawn_gpt import Gpt
 
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.gpus import gpu_named
+from tb_bottleneck.report.efficiency import headroom
 from tb_bottleneck.report.efficiency.headroom import all_reduce_ns, gradient_bytes, headroom_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text.sections import headroom_lines
@@ -35,6 +37,12 @@ def report_of(**changes):
     shares += [pb.AccountRow(regime="launch", share=0.2, title="Launch overhead")]
     verdict = {"regime": "compute", "title": "Compute", "severity": "none"} | changes
     return pb.Report(verdict=pb.Verdict(**verdict), account=shares)
+
+
+def test_the_report_of_a_trace_has_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(headroom, "headroom_of", lambda *inputs: [pb.Headroom(kind="more_devices")])
+    report = diagnose(str(Gpt().write(tmp_path)))
+    assert [item.kind for item in report.headroom] == ["more_devices"]
 
 
 @pytest.mark.parametrize("changes", [{"severity": "warning"}, {"severity": "info"}, {"regime": "unexplained"}])
