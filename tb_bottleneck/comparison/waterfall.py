@@ -57,11 +57,7 @@ def waterfall(a: dict[Regime, float], b: dict[Regime, float]) -> list[pb.RegimeD
     `delta_ns` (b - a). `a` and `b` are times in ns by regime, which must contain all regimes."""
     return [
         pb.RegimeDelta(
-            regime=regime,
-            a_ns=a[regime],
-            b_ns=b[regime],
-            delta_ns=b[regime] - a[regime],
-            title=regime.label,
+            regime=regime, a_ns=a[regime], b_ns=b[regime], delta_ns=b[regime] - a[regime], title=regime.label
         )
         for regime in REGIMES
     ]

@@ -30,10 +30,7 @@ def lane_rates() -> Mapping[int, float]:
 
 
 def link_text(
-    speed: tuple[int, int],
-    maximum: tuple[int, int] | None,
-    device_maximum: int | None,
-    device_lanes: int | None = None,
+    speed: tuple[int, int], maximum: tuple[int, int] | None, device_maximum: int | None, device_lanes: int | None = None
 ) -> str:
     """Returns the link in words: its generation and lanes, and whether the slot or the device allows more.
 

@@ -83,10 +83,7 @@ class LiveJobs:
     """Reads the state of the jobs under a logdir. `read` can be called repeatedly. Not thread-safe."""
 
     def __init__(
-        self,
-        logdir: str,
-        clock: Callable[[], float] = time.time,
-        status: Callable[[Heartbeat], str] = process_status,
+        self, logdir: str, clock: Callable[[], float] = time.time, status: Callable[[Heartbeat], str] = process_status
     ) -> None:
         self._beats = Heartbeats(logdir)
         self._clock, self._status = clock, status

@@ -152,9 +152,7 @@ def queries() -> list[GpuQuery[AmdSmi]]:
             ("memory_used",), FAST_S, lambda smi, gpu: _memory(smi, gpu, "memory_used", "amdsmi_get_gpu_memory_usage")
         ),
         AmdQuery(
-            ("memory_total",),
-            RARE_S,
-            lambda smi, gpu: _memory(smi, gpu, "memory_total", "amdsmi_get_gpu_memory_total"),
+            ("memory_total",), RARE_S, lambda smi, gpu: _memory(smi, gpu, "memory_total", "amdsmi_get_gpu_memory_total")
         ),
         AmdQuery(("power",), FAST_S, _power),
         AmdQuery(("power_limit",), RARE_S, lambda smi, gpu: _cap(smi, gpu, "power_limit", "power_cap")),

@@ -55,11 +55,7 @@ _TRAINING_ARGUMENT = 5  # position of the flag in batch norms
 
 
 def bytes_moved(
-    operator: str,
-    dims: Sequence[Any],
-    types: Sequence[str],
-    concrete: Sequence[Any],
-    list_itemsize: int | None = None,
+    operator: str, dims: Sequence[Any], types: Sequence[str], concrete: Sequence[Any], list_itemsize: int | None = None
 ) -> int | None:
     """Returns the bytes read and written with minimal memory traffic; None if a shape or type is unknown.
 

@@ -32,13 +32,7 @@ from tb_bottleneck.sources.other_programs import what_it_is
 from tb_bottleneck.sources.perfetto import is_perfetto, read_perfetto
 from tb_bottleneck.sources.scan.ahead import ScanAhead
 from tb_bottleneck.sources.scan.results import Categories, Scanned, native_scan
-from tb_bottleneck.sources.trace_event import (
-    EXACT_FLOAT_US,
-    Event,
-    ExactEvent,
-    decode_events,
-    decode_exact_events,
-)
+from tb_bottleneck.sources.trace_event import EXACT_FLOAT_US, Event, ExactEvent, decode_events, decode_exact_events
 
 Progress = Callable[[int, int], None]
 Batch = list[Event] | list[ExactEvent] | Scanned

@@ -20,11 +20,7 @@ SORTS = ("time", *(name for name in COLUMNS if name not in _NOT_SORTED), "calls"
 
 _HEADERS = ("Time", "Share", "Own", "Device", "Host", "Calls")
 _DELTA_HEADERS = ("Before", "After", "Change", "Own change")
-_ROOFLINE_HEADERS = {
-    "operator": ("FLOP/B", "Roofline"),
-    "kernel": ("Roofline",),
-    "communication": ("Rate",),
-}
+_ROOFLINE_HEADERS = {"operator": ("FLOP/B", "Roofline"), "kernel": ("Roofline",), "communication": ("Rate",)}
 _INDENT = "  "
 
 

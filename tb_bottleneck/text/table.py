@@ -119,9 +119,7 @@ COLUMNS: dict[str, Column] = {
     "device": Column("Device", lambda row: row.digest.device, lambda row: {"device": row.digest.device}),
     "revision": Column("Revision", lambda row: row.digest.revision[:10], lambda row: {"revision": row.digest.revision}),
     "health": Column(
-        "Health",
-        lambda row: row.digest.health,
-        lambda row: {"health": row.digest.health, "reason": row.digest.reason},
+        "Health", lambda row: row.digest.health, lambda row: {"health": row.digest.health, "reason": row.digest.reason}
     ),
     "state": Column("State", lambda row: row.state, lambda row: {"state": row.state}),
     "action": Column("Action", lambda row: row.action, lambda row: {"action": row.action}),

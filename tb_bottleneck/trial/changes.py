@@ -48,10 +48,7 @@ KINDS: Mapping[str, Kind] = {
         loader="prefetch_factor",
     ),
     "pin_memory": Kind(
-        "batches in pinned memory",
-        lambda _: overrides.loader(pin_memory=True),
-        "pin_memory=True",
-        loader="pin_memory",
+        "batches in pinned memory", lambda _: overrides.loader(pin_memory=True), "pin_memory=True", loader="pin_memory"
     ),
     "persistent_workers": Kind(
         "workers that live for all epochs",
@@ -118,9 +115,7 @@ KINDS: Mapping[str, Kind] = {
         optimizer="foreach",
     ),
     "set_to_none": Kind(
-        "gradients are freed instead of zeroed",
-        overrides.set_to_none,
-        "optimizer.zero_grad(set_to_none=True)",
+        "gradients are freed instead of zeroed", overrides.set_to_none, "optimizer.zero_grad(set_to_none=True)"
     ),
     "gc_freeze": Kind(
         "the garbage collector leaves out what exists before the first step",

@@ -17,12 +17,7 @@ PARTS = {
 }  # fmt: skip
 WORTH = 0.02
 """The change of a part of the step is printed if it is larger than this share of the step."""
-_VERDICTS = {
-    "faster": "faster",
-    "slower": "slower",
-    "no difference": "no difference",
-    "unknown": "not known yet",
-}
+_VERDICTS = {"faster": "faster", "slower": "slower", "no difference": "no difference", "unknown": "not known yet"}
 
 
 def text_of(trial: Trial) -> Iterator[str]:

@@ -8,13 +8,7 @@ from typing import Protocol
 
 from tb_bottleneck.trial.block_result import BlockFailed, BlockResult
 from tb_bottleneck.trial.changes import Change
-from tb_bottleneck.trial.statistics import (
-    LossAgreement,
-    MeasuredGain,
-    can_become_known,
-    loss_agreement,
-    measured_gain,
-)
+from tb_bottleneck.trial.statistics import LossAgreement, MeasuredGain, can_become_known, loss_agreement, measured_gain
 
 MAX_PAIRS = 20
 MAX_FAILED = 2

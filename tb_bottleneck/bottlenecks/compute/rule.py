@@ -43,12 +43,7 @@ from tb_bottleneck.bottlenecks.compute.wide_types import costliest_in_double, do
 from tb_bottleneck.bottlenecks.rule_types import CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.hardware_counters import (
-    bandwidth_in_use,
-    clock_below_highest,
-    hottest,
-    mean_power,
-)
+from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use, clock_below_highest, hottest, mean_power
 from tb_bottleneck.measures.trace.recorded_facts import product_library
 
 FIRES_AT = 0.50

@@ -35,8 +35,5 @@ def without_host_operators(graph: ModifiedGraph, estimate: Estimate) -> Modified
 
 WITHOUT_HOST_OPERATORS = Scenario("host_operators", without_host_operators)
 
-FIXES = {
-    "host_operators": WITHOUT_HOST_OPERATORS,
-    "host_python": WITHOUT_PYTHON,
-}
+FIXES = {"host_operators": WITHOUT_HOST_OPERATORS, "host_python": WITHOUT_PYTHON}
 """The scenario that simulates the fix of each cause."""

@@ -129,9 +129,7 @@ def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]
     if isinstance(workers, Measure) and isinstance(cores, Measure) and workers.value >= cores.value:
         return Cause("cores_limit_workers", share, (*waits, workers_used, cores_available, *BUSY_STAGES, *STARTED))
     return Cause(
-        "too_few_workers",
-        share,
-        (*waits, workers_factor, cores_available, workers_advised, *BUSY_STAGES, *STARTED),
+        "too_few_workers", share, (*waits, workers_factor, cores_available, workers_advised, *BUSY_STAGES, *STARTED)
     )
 
 

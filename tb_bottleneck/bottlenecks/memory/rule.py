@@ -76,10 +76,7 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
     if not measures.on_device and in_use:
         outside = (compiled_regions, eager_functions, broken_graphs, *evidence)
         unfused = Cause("pointwise_outside_graphs", model, outside, bounded=False)
-    return (
-        unfused,
-        Cause("optimizer_passes", optimizer, (optimizer_pointwise, optimizer_launches), bounded=False),
-    )
+    return (unfused, Cause("optimizer_passes", optimizer, (optimizer_pointwise, optimizer_launches), bounded=False))
 
 
 def _attention(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:

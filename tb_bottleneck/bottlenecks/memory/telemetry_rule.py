@@ -12,12 +12,7 @@ from tb_bottleneck.bottlenecks.memory import rule as memory
 from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.device import (
-    bandwidth_used,
-    bound_known,
-    bound_source,
-    memory_accessed,
-)
+from tb_bottleneck.measures.telemetry.device import bandwidth_used, bound_known, bound_source, memory_accessed
 
 
 def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecording]:

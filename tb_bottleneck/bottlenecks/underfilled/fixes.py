@@ -36,7 +36,5 @@ def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph
 
 LARGER_BATCH = Scenario("batch", with_larger_batch)
 
-FIXES = {
-    "small_batch": LARGER_BATCH,
-}
+FIXES = {"small_batch": LARGER_BATCH}
 """The scenario that simulates the fix of each cause."""

@@ -14,11 +14,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.drilldown.tree.host_rows import ROOT, Forest, HostRows, Labels, depths
-from tb_bottleneck.measures.user_code.frames import (
-    already_running,
-    is_torch_block,
-    is_user_function,
-)
+from tb_bottleneck.measures.user_code.frames import already_running, is_torch_block, is_user_function
 from tb_bottleneck.measures.user_code.modules import forward_of
 from tb_bottleneck.trace.forward_links import ACCUMULATION, BACKWARD, is_autograd_node
 from tb_bottleneck.trace.frames import frame_parts, frame_without_line, merged_module, module_name, short_frame

@@ -60,11 +60,7 @@ def uneven_stages(context: JobContext, slow: Ints) -> Iterator[Candidate]:
     slowest = int(np.nanargmax(usual))
     members = np.flatnonzero(context.grid.stage == slowest)
     ratio = float(np.nanmax(usual) / mean)
-    facts: dict[str, Fact] = {
-        "stage": float(slowest),
-        "stage_ratio": ratio,
-        "move_share": 1 - 1 / ratio,
-    }
+    facts: dict[str, Fact] = {"stage": float(slowest), "stage_ratio": ratio, "move_share": 1 - 1 / ratio}
     if unknown.any():
         passes = max(_microbatches_of(context), 1.0)
         saved = (1 - 1 / passes) * (np.nanmax(usual) - mean) * (context.steps if context.own.by_step else BLOCKS)

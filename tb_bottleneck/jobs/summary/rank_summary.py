@@ -41,13 +41,7 @@ class Operation(IntEnum):
 # In an all-to-all, a rank need not wait for another rank if the part between them is empty. Pairing checks that no rank
 # ends before the last rank begins (see contradicted).
 _SYNCHRONISING = frozenset(
-    {
-        Operation.ALL_REDUCE,
-        Operation.ALL_GATHER,
-        Operation.REDUCE_SCATTER,
-        Operation.ALL_TO_ALL,
-        Operation.BARRIER,
-    }
+    {Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER, Operation.ALL_TO_ALL, Operation.BARRIER}
 )
 
 

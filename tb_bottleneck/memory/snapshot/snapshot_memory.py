@@ -19,12 +19,7 @@ from tb_bottleneck.memory.recorded_memory import RecordedMemory
 from tb_bottleneck.memory.sites import Place, Site, group_sites
 from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_earlier, without_replaced
 from tb_bottleneck.memory.snapshot.snapshot_places import SnapshotPlaces, attention_stacks, roles_of
-from tb_bottleneck.memory.snapshot.weight_sets import (
-    WeightSets,
-    categories_by_size,
-    has_larger_copies,
-    weight_sets,
-)
+from tb_bottleneck.memory.snapshot.weight_sets import WeightSets, categories_by_size, has_larger_copies, weight_sets
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents

@@ -28,10 +28,7 @@ def install(context: HookContext) -> Callable[[], None]:
         if not context.compiling() and _is_active(context):
             context.guard.call(SIGNAL, _stepped, context, optimizer, known_ids)
 
-    handles = [
-        module.register_optimizer_step_pre_hook(before),
-        module.register_optimizer_step_post_hook(after),
-    ]
+    handles = [module.register_optimizer_step_pre_hook(before), module.register_optimizer_step_post_hook(after)]
 
     def remove() -> None:
         for handle in handles:

@@ -104,12 +104,7 @@ class JobRoute:
     accounts (time per regime) of the ranks that are analysed so far."""
 
     def __init__(
-        self,
-        lookup: RecordingLookup,
-        runs: RunIndex,
-        analyses: AnalysisQueue,
-        questions: QuestionQueue,
-        jobs: JobIndex,
+        self, lookup: RecordingLookup, runs: RunIndex, analyses: AnalysisQueue, questions: QuestionQueue, jobs: JobIndex
     ) -> None:
         self._lookup = lookup
         self._runs = runs

@@ -222,11 +222,7 @@ def _known_job(job: Job, table: Mapping[str, Any], members: tuple[RecordingFile,
     named = named_rank(job)
     first = members[table["rank"].index(named)] if named in table["rank"] else members[0]
     summary = TrainingJob(
-        verdict=job.verdict,
-        world_size=job.world_size,
-        ranks=len(members),
-        gain=gain_of(job),
-        action=first_action(job),
+        verdict=job.verdict, world_size=job.world_size, ranks=len(members), gain=gain_of(job), action=first_action(job)
     )
     return KnownJob(members, first, summary)
 
@@ -239,10 +235,7 @@ def _digests(job: Job, table: Mapping[str, Any], members: Collection[RecordingFi
         shares = {regime: float(columns[regime][row]) if regime in columns else 0.0 for regime in REGIMES}
         regime = table["regime"][row]
         verdict = Verdict(
-            regime=regime,
-            title=Regime(regime).label,
-            severity=table["severity"][row],
-            share=shares.get(regime, 0.0),
+            regime=regime, title=Regime(regime).label, severity=table["severity"][row], share=shares.get(regime, 0.0)
         )
         step_ns = float(table["step_ns"][row])
         yield Digest.of(

@@ -72,9 +72,7 @@ def id_of(recording: RecordingFile) -> str:
 
 
 def scan_logdir(
-    roots: Sequence[Root],
-    scan: Callable[[Sequence[Root]], Listing] = scan_all,
-    last: LogdirScan | None = None,
+    roots: Sequence[Root], scan: Callable[[Sequence[Root]], Listing] = scan_all, last: LogdirScan | None = None
 ) -> LogdirScan:
     """Returns a scan of the logdir. If the recordings are those of `last`, they are the same tuple, so that what others
     built from it stays valid."""

@@ -47,11 +47,7 @@ def causes_by_cost(diagnosis: Diagnosis, texts: SourceTexts) -> list[tuple[AnyVe
     named = [(verdict, cause) for verdict in diagnosis.verdicts for cause in verdict.judgement.causes]
     last = MACHINE_CAUSES if program_leads(diagnosis.verdicts) else frozenset()
     named.sort(
-        key=lambda pair: (
-            pair[0].regime != diagnosis.conclusion.regime,
-            pair[1].name in last,
-            -pair[1].cost_share,
-        )
+        key=lambda pair: (pair[0].regime != diagnosis.conclusion.regime, pair[1].name in last, -pair[1].cost_share)
     )
     by_advice: dict[int, tuple[AnyVerdict, AnyCause]] = {}
     for verdict, cause in named:

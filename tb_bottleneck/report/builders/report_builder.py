@@ -18,11 +18,7 @@ from tb_bottleneck.measures.efficiency.utilisation import Utilisation
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.report.builders.action import ordered_findings, verdict_action
 from tb_bottleneck.report.builders.details import broken_part
-from tb_bottleneck.report.builders.evidence_source_texts import (
-    Context,
-    Places,
-    SourceTexts,
-)
+from tb_bottleneck.report.builders.evidence_source_texts import Context, Places, SourceTexts
 from tb_bottleneck.report.builders.findings import Diagnosis, DiagnosisWriter, causes_by_cost
 from tb_bottleneck.report.builders.gains import NotPredicted, plan_rows, replay_check
 from tb_bottleneck.report.builders.recording_description import Origin, Window
