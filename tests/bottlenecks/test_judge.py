@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.trace_recording import Recording
@@ -100,3 +101,20 @@ def test_what_does_not_recur_is_not_recoverable_whatever_the_rule_says(monkeypat
 
 def cause(**changes):
     return Cause("slow_loader", 0.6, (), **changes)
+
+
+def test_causes_that_one_fix_removes_are_one_finding(monkeypatch):
+    def judged(cause):
+        return lambda measures: Judgement(FIRES, 0.2, 0.2, (cause,))
+
+    wider = Cause("created_on_host", 0.2, (), also_fixes=frozenset({"blocking_copies"}))
+    planted = {
+        "input": Rule("input", judged(wider), 0.05),
+        "transfer": Rule("transfer", judged(Cause("blocking_copies", 0.1, ())), 0.05),
+    }
+    monkeypatch.setattr(judge, "RULES", tuple(planted.get(rule.regime, rule) for rule in judge.RULES))
+
+    verdicts = [verdict for verdict in judge.judge_all(measures_of(WAITING)) if verdict.regime in planted]
+
+    causes = [(cause.name, cause.cost_share) for verdict in verdicts for cause in verdict.judgement.causes]
+    assert causes == [("created_on_host", pytest.approx(0.3))]
