@@ -103,6 +103,19 @@ def cause(**changes):
     return Cause("slow_loader", 0.6, (), **changes)
 
 
+def test_no_more_is_recoverable_than_the_limit_of_the_rule(monkeypatch):
+    def promises(measures):
+        return Judgement(FIRES, 0.6, 0.6, (cause(),))
+
+    def most_recoverable(recording):
+        return Measure(0.25, "share")
+
+    planted = Rule("input", promises, 0.05, limit=most_recoverable)
+    monkeypatch.setattr(judge, "RULES", tuple(planted if r.regime == "input" else r for r in judge.RULES))
+    [found] = [one for one in judge.judge_all(measures_of(WAITING)) if one.regime == "input"]
+    assert found.judgement.recoverable == 0.25
+
+
 def test_causes_that_one_fix_removes_are_one_finding(monkeypatch):
     def judged(cause):
         return lambda measures: Judgement(FIRES, 0.2, 0.2, (cause,))
