@@ -18,6 +18,7 @@ from tb_bottleneck.base import calibration_store as calibrations
 from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.doctor import examination
 from tb_bottleneck.doctor.examination import GPU_CHECKS, TORCH_CHECKS, examine
+from tb_bottleneck.doctor.processes import TOO_LATE
 from tb_bottleneck.doctor.results import ABSENT, FAILS, LIMITED, UNKNOWN, WORKS, Examination, Row, as_json, as_text
 from tb_bottleneck.doctor.tensorboard import ServerAnswer
 from tb_bottleneck.text.terminal import Layout
@@ -40,13 +41,15 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> "tuple[subprocess.Complete
 
 
 def test_the_signals_agree_on_this_machine(done) -> None:
-    """The overhead depends on the load of the machine; TensorBoard, on whether the tab was built."""
+    """The overhead and the time for the peak rates depend on the load of the machine; TensorBoard, on whether the tab
+    was built."""
     answer = json.loads(done[0].stdout)
     rows = {row["check"]: row for row in answer["checks"]}
     good = ("Training", "Step times", "Waits for data", "CPU time", "Device time (CPU)", "Capture", "Profiler defects")
-    good += ("Peak rates",)
     assert {check: rows[check]["measured"] for check in good if rows[check]["result"] not in (WORKS, LIMITED)} == {}
     assert {rows[check]["result"] for check in GPU_CHECKS if check != "Device time"} == {ABSENT}
+    rates = rows["Peak rates"]
+    assert rates["result"] in (WORKS, LIMITED) or TOO_LATE in rates["measured"]
     assert "2 of 2 recordings listed" in rows["TensorBoard server"]["measured"]
     assert "two blocks without the monitor differ by" in rows["Overhead"]["measured"]
     assert done[0].returncode == answer["status"] == int(any(row["result"] == FAILS for row in answer["checks"]))

@@ -13,6 +13,7 @@ from helpers.draw import drawn
 from helpers.snapshots import random_snapshot
 from werkzeug.test import TestResponse
 
+from tb_bottleneck.plugin.state import run_index
 from tb_bottleneck.plugin.workers.question_queue import QuestionQueue
 from tests.plugin.tenant import Tenant
 
@@ -141,8 +142,9 @@ def test_a_file_that_is_no_trace_says_why(move_in: MoveIn, tmp_path: Path) -> No
     ["compare?a={0}&b={1}", "series?id={0}&id={1}", "what_if?device=H100&id={0}", "tree?id={0}", "report?id={0}"],
 )
 def test_why_a_file_cannot_be_read_names_neither_its_host_nor_its_folder(
-    move_in: MoveIn, tmp_path: Path, route: str
+    move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, route: str
 ) -> None:
+    monkeypatch.setattr(run_index, "SCAN_SECONDS", 1e9)  # the next scan would find that the file is gone
     lost = tmp_path / "lost" / "gpu17_1.1764000000000.pt.trace.json"
     write(tmp_path / "r" / "one.pt.trace.json")
     write(lost)
