@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_bottleneck.base.own_time import lower_median
+from tb_bottleneck.base.stragglers import lower_median
 from tb_bottleneck.jobs.group_kinds import Grid
 from tb_bottleneck.jobs.pairing.job_table import JobTable
 from tb_bottleneck.jobs.replay.waits import RankPoints

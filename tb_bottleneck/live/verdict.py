@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_bottleneck.base.own_time import EXCESS, slow_ranks
+from tb_bottleneck.base.stragglers import EXCESS, slow_ranks
 from tb_bottleneck.live.rank_states import LiveJob, Rank, RankState, typical
 from tb_bottleneck.live.wording import LiveVerdict, live_verdict
 

@@ -18,8 +18,8 @@ from statistics import fmean, median
 import numpy as np
 
 from tb_bottleneck.base.deviations import RUN_TO_RUN_NOISE
-from tb_bottleneck.base.own_time import slow_ranks
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.stragglers import slow_ranks
 from tb_bottleneck.base.units import NS_PER_S, share_text
 from tb_bottleneck.bottlenecks.texts import word
 from tb_bottleneck.report.memory_alert import with_alert_of

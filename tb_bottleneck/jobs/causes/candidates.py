@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tb_bottleneck.base.own_time import lower_median
+from tb_bottleneck.base.stragglers import lower_median
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.scenarios import Changed, unchanged
 from tb_bottleneck.jobs.summary.rank_summary import Operation

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_bottleneck.base.own_time import lower_median
+from tb_bottleneck.base.stragglers import lower_median
 from tb_bottleneck.jobs.causes.candidates import Candidate, Fact
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import BLOCKS

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_bottleneck.base.own_time import EXCESS_IN_MOST_STEPS, in_most_steps, lower_median
+from tb_bottleneck.base.stragglers import EXCESS_IN_MOST_STEPS, in_most_steps, lower_median
 from tb_bottleneck.jobs.causes.candidates import Candidate, Fact, expert_skew, origins, work_ratio
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import MIN_SLOWER_KERNELS, kernel_ratio
