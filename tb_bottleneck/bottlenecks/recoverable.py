@@ -14,7 +14,7 @@ from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.bottlenecks.input.pipeline import configured_workers, cores_usable
 from tb_bottleneck.bottlenecks.input.storage import workers_queue
 from tb_bottleneck.measures.telemetry.device import FEW_BYTES, bytes_in_tensors, throttling_loss_by_window
-from tb_bottleneck.measures.telemetry.step_phases import run_queue_per_core
+from tb_bottleneck.measures.telemetry.host import run_queue_per_core
 from tb_bottleneck.measures.unaffected_steps import fast_step
 from tb_bottleneck.telemetry.bounded_columns import Floats
 

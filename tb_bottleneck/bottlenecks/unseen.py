@@ -18,7 +18,7 @@ from tb_bottleneck.bottlenecks.sync import rule as sync
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device import utilisation
-from tb_bottleneck.measures.telemetry.step_phases import idle_inside_phases, world_size
+from tb_bottleneck.measures.telemetry.host import idle_inside_phases, world_size
 
 _Signal = MeasureFunction[TelemetryRecording]
 

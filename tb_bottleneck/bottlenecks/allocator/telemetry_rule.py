@@ -14,7 +14,7 @@ from tb_bottleneck.bottlenecks.allocator.rule import FIRES_AT
 from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.step_phases import (
+from tb_bottleneck.measures.telemetry.host import (
     allocations_retried,
     blocks_allocated,
     blocks_freed,

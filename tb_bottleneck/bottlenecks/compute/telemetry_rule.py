@@ -50,7 +50,7 @@ from tb_bottleneck.measures.telemetry.device import (
     time_lost_to_heat,
     time_lost_to_power,
 )
-from tb_bottleneck.measures.telemetry.step_phases import (
+from tb_bottleneck.measures.telemetry.host import (
     blas_library,
     core_pressure,
     intra_op_threads,

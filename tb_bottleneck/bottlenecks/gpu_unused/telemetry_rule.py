@@ -15,7 +15,7 @@ from tb_bottleneck.bottlenecks.rule_types import FIRES, Cause, Judgement, Verdic
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device import FEW_BYTES, bytes_in_tensors, process_cores, utilisation
-from tb_bottleneck.measures.telemetry.step_phases import step_time
+from tb_bottleneck.measures.telemetry.host import step_time
 
 UNUSED = 0.02
 WORKING_CORES = 0.5

@@ -26,7 +26,7 @@ from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, 
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device import process_cores
-from tb_bottleneck.measures.telemetry.step_phases import (
+from tb_bottleneck.measures.telemetry.host import (
     core_pressure,
     intra_op_threads,
     quota_throttled,

@@ -56,7 +56,7 @@ from tb_bottleneck.bottlenecks.recoverable import loader_core_wait, threads_besi
 from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.step_phases import most_without_loader, quota_throttled
+from tb_bottleneck.measures.telemetry.host import most_without_loader, quota_throttled
 
 Evidence = tuple[MeasureFunction[TelemetryRecording], ...]
 

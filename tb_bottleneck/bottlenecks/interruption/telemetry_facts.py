@@ -12,7 +12,7 @@ from tb_bottleneck.base.arrays import percentile
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.input.pipeline import configured_workers
-from tb_bottleneck.measures.telemetry.step_phases import STEADY
+from tb_bottleneck.measures.telemetry.host import STEADY
 from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 
 

@@ -36,7 +36,7 @@ from tb_bottleneck.bottlenecks.interruption.telemetry_facts import (
 from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.step_phases import (
+from tb_bottleneck.measures.telemetry.host import (
     long_step_excess,
     long_step_period,
     long_steps,

@@ -18,7 +18,7 @@ from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, 
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device import process_cores, utilisation
-from tb_bottleneck.measures.telemetry.step_phases import host_waits, idle_inside_phases, phase_time, timed_phase_count
+from tb_bottleneck.measures.telemetry.host import host_waits, idle_inside_phases, phase_time, timed_phase_count
 
 SHORTER = 0.5
 

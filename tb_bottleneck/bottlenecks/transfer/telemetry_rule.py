@@ -28,7 +28,7 @@ from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, 
 from tb_bottleneck.bottlenecks.transfer.rule import FIRES_AT
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
-from tb_bottleneck.measures.telemetry.step_phases import step_time
+from tb_bottleneck.measures.telemetry.host import step_time
 
 DEGRADED = 0.10
 

@@ -17,7 +17,7 @@ from tb_bottleneck.bottlenecks.unexplained.rule import FIRES_AT
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording
 from tb_bottleneck.measures.telemetry.device import other_processes, other_processes_utilisation, own_work, utilisation
-from tb_bottleneck.measures.telemetry.step_phases import host_waits, idle_inside_phases, phase_time, timed_phases
+from tb_bottleneck.measures.telemetry.host import host_waits, idle_inside_phases, phase_time, timed_phases
 
 MIN_CAUSE_SHARE = 0.10
 _INSIDE = "telemetry sees a step only from outside; a trace of a few steps shows what it consists of"

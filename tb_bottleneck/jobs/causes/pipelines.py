@@ -9,7 +9,7 @@ from tb_bottleneck.base.stragglers import lower_median
 from tb_bottleneck.jobs.causes.candidates import Candidate, Fact
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.own_table import BLOCKS
-from tb_bottleneck.jobs.passes import BACKWARD, FORWARD, is_interleaved, spans_of
+from tb_bottleneck.jobs.pipeline_passes import BACKWARD, FORWARD, is_interleaved, spans_of
 from tb_bottleneck.jobs.scenarios import Changed, even_stages, even_work, microbatch_classes
 from tb_bottleneck.jobs.summary.rank_summary import Operation, Own
 from tb_bottleneck.trace.table import Floats, Ints

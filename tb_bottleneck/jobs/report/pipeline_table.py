@@ -3,7 +3,7 @@
 import numpy as np
 
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.passes import spans_of
+from tb_bottleneck.jobs.pipeline_passes import spans_of
 from tb_bottleneck.jobs.replay.sweep import critical_work
 from tb_bottleneck.schema.job_pb2 import PipelineTable
 from tb_bottleneck.trace.table import Bools

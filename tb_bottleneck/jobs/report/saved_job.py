@@ -22,7 +22,7 @@ from tb_bottleneck.base.errors import BottleneckError, Unreadable
 from tb_bottleneck.base.persistence import write_atomically
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.units import NS_PER_S
-from tb_bottleneck.jobs.passes import PHASES
+from tb_bottleneck.jobs.pipeline_passes import PHASES
 from tb_bottleneck.jobs.report.pipeline_table import MAX_SPANS
 from tb_bottleneck.jobs.report.wording import (
     LARGEST,

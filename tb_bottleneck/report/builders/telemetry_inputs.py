@@ -18,7 +18,7 @@ from tb_bottleneck.bottlenecks.telemetry_judge import RULES
 from tb_bottleneck.bottlenecks.texts import CauseAdvice, EvidenceLine, regime_advice, telemetry_advice
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry.device import own_work
-from tb_bottleneck.measures.telemetry.step_phases import timed_phase_count
+from tb_bottleneck.measures.telemetry.host import timed_phase_count
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
 from tb_bottleneck.report.builders.gains import LARGE_UNEXPLAINED_SHARE

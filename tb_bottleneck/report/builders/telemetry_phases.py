@@ -35,7 +35,7 @@ from tb_bottleneck.bottlenecks.recoverable import (
 from tb_bottleneck.bottlenecks.rule_types import WORTH_RECOVERING
 from tb_bottleneck.bottlenecks.underfilled.rule import FIRES_AT, RECOVERABLE_OF_UNDERFILLED
 from tb_bottleneck.knowledge.catalogue import load
-from tb_bottleneck.measures.telemetry.step_phases import torch_threads_per_core
+from tb_bottleneck.measures.telemetry.host import torch_threads_per_core
 from tb_bottleneck.report.builders.report_builder import Phase
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 

@@ -15,7 +15,7 @@ from tb_bottleneck.bottlenecks.compute import torch_build as builds
 from tb_bottleneck.bottlenecks.input import pipeline as input_pipeline
 from tb_bottleneck.bottlenecks.input import storage
 from tb_bottleneck.bottlenecks.interruption import telemetry_facts as interruptions
-from tb_bottleneck.measures.telemetry import device, step_phases
+from tb_bottleneck.measures.telemetry import device, host
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.telemetry.telemetry import Telemetry
 
@@ -45,12 +45,12 @@ def value(measure, *phases: SimulatedPhase, **options) -> float:
         (device.clock_reduction, simulated_phase("hot"), 0.4),
         (device.loaded_power_share, simulated_phase("capped"), 1.0),
         (storage.link_reached, simulated_phase("link"), 0.25),
-        (step_phases.host_waits, simulated_phase("waits"), 3.0),
-        (step_phases.blocks_allocated, simulated_phase("emptied"), 6.0),
-        (step_phases.long_step_excess, simulated_phase("paused"), 20 * 66.7e6),
-        (step_phases.quota_throttled, simulated_phase("quota"), 0.25),
-        (step_phases.torch_threads_per_core, SimulatedPhase(), 0.5),
-        (step_phases.run_queue_per_core, SimulatedPhase(), 5 / 16),
+        (host.host_waits, simulated_phase("waits"), 3.0),
+        (host.blocks_allocated, simulated_phase("emptied"), 6.0),
+        (host.long_step_excess, simulated_phase("paused"), 20 * 66.7e6),
+        (host.quota_throttled, simulated_phase("quota"), 0.25),
+        (host.torch_threads_per_core, SimulatedPhase(), 0.5),
+        (host.run_queue_per_core, SimulatedPhase(), 5 / 16),
     ],
     ids=lambda given: getattr(given, "__name__", ""),
 )
@@ -96,7 +96,7 @@ def test_workers_that_wait_may_be_more_than_the_cores():
 
 
 def test_a_period_is_given_in_steps():
-    found = step_phases.long_step_period(recording_of(simulated_phase("paused")))
+    found = host.long_step_period(recording_of(simulated_phase("paused")))
     assert isinstance(found, Measure)
     assert found.text == "every 20 steps"
 
@@ -109,10 +109,10 @@ def test_a_link_is_described_in_words():
 
 def test_blas_is_named_even_if_the_facts_are_malformed():
     pools = [{"api": "blas", "library": "openblas"}, {"api": "openmp", "library": "gomp"}, "nonsense", 3]
-    found = step_phases.blas_library(recording_of(facts={**FACTS, "blas_pools": pools, "torch_blas": "mkl"}))
+    found = host.blas_library(recording_of(facts={**FACTS, "blas_pools": pools, "torch_blas": "mkl"}))
     assert isinstance(found, Measure)
     assert found.text == "mkl, openblas"
-    assert isinstance(step_phases.blas_library(recording_of(facts={**FACTS, "blas_pools": 7})), Missing)
+    assert isinstance(host.blas_library(recording_of(facts={**FACTS, "blas_pools": 7})), Missing)
 
 
 def _epochs(waits: list[float], begins: list[int], workers: int) -> float:
@@ -142,18 +142,18 @@ def test_starting_workers_costs_the_waits_for_their_end_and_until_their_queue_is
 def test_at_most_the_fastest_steps_remain_without_a_cost_on_a_cpu():
     every = SimulatedPhase(device=None, dispatch=20.0, load=30.0, interrupted={"logging": 50.0})
     options = {"facts": {"device_kind": "cpu"}, "without": (*HEALTHY, "gpu_utilisation", "device_busy")}
-    without_loader = value(step_phases.most_without_loader, every, **options)
+    without_loader = value(host.most_without_loader, every, **options)
     fastest = 71 / 101.5 * exp(-RUN_TO_RUN_NOISE)
     assert without_loader == pytest.approx(1 - fastest, abs=0.01), "a tenth of the steps is a little faster"
-    beside_writer = value(step_phases.most_without_logging, every, **options)
+    beside_writer = value(host.most_without_logging, every, **options)
     assert beside_writer == pytest.approx(1 - 0.25 * 51 / 101.5, abs=0.03), "its thread slowed all steps"
 
 
 def test_on_a_device_the_cost_itself_is_the_bound():
-    assert isinstance(step_phases.most_without_loader(recording_of(SimulatedPhase())), Missing)
+    assert isinstance(host.most_without_loader(recording_of(SimulatedPhase())), Missing)
 
 
-MODULES = (builds, device, input_pipeline, interruptions, step_phases, storage)
+MODULES = (builds, device, input_pipeline, interruptions, host, storage)
 HELPERS = ("throttling_loss_by_window", "core_wait_by_window", "configured_workers", "while_starved")
 
 ALL = [
@@ -169,7 +169,7 @@ ALL = [
 def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measure):
     found = measure(recording_of(simulated_phase("healthy", 20.0), facts={}, without=EVERY_SIGNAL))
     if measure in (
-        step_phases.long_steps,
+        host.long_steps,
         device.bound_source,
         input_pipeline.waiting_workers_to_try,
         input_pipeline.worker_count_to_try,

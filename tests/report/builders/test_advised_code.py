@@ -12,7 +12,7 @@ from tb_bottleneck.bottlenecks import recoverable
 from tb_bottleneck.bottlenecks.input import pipeline as input_pipeline
 from tb_bottleneck.bottlenecks.input import storage
 from tb_bottleneck.bottlenecks.texts import regime_advice, telemetry_advice
-from tb_bottleneck.measures.telemetry import step_phases
+from tb_bottleneck.measures.telemetry import host
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures, fitted_code
 from tb_bottleneck.report.builders.recording_description import Window
 from tb_bottleneck.telemetry.telemetry import Telemetry
@@ -26,7 +26,7 @@ ASKED = {
         input_pipeline.worker_count_to_try,
         input_pipeline.workers_beside_main,
         input_pipeline.workers_now,
-        step_phases.intra_op_threads,
+        host.intra_op_threads,
         storage.storage_advice,
     )
 }
