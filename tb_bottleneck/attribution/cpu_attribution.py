@@ -144,10 +144,11 @@ def cpu_claims(
 
 
 def _operator_claims(trace: Trace, operators: ThreadOperators, dispatching: Spans) -> Iterator[Claim]:
-    """Yields the claims on the time in `dispatching`.
+    """Yields claims (regime, start times, end times), in ns, which together cover `dispatching`: the spans in which the
+    thread runs operators, with the short pauses between them.
 
-    An own time of at least DISPATCH_SIZED_NS goes to the regime of its operator. The rest is dispatch overhead and goes
-    to `launch`.
+    An operator whose own time (without the operators that it calls) is at least DISPATCH_SIZED_NS gives this time to
+    its regime. The rest is dispatch overhead and goes to `launch`.
     """
     rows, is_long = operators.rows, operators.own >= DISPATCH_SIZED_NS
     work = []

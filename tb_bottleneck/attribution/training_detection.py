@@ -125,7 +125,7 @@ def has_training(trace: Trace) -> bool:
 
 
 def has_backward(trace: Trace) -> bool:
-    """Returns True if a backward pass was recorded. An optimizer alone is not enough: it does not show the model."""
+    """Returns True if a backward pass was recorded. An optimizer step alone does not count."""
     return any(_BACKWARD_NAMES.search(name) is not None for name in trace.names)
 
 

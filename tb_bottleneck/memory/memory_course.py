@@ -94,10 +94,10 @@ class MemoryHistory(Record, frozen=True, eq=False):
 
 
 def history_of(memory: RecordedMemory, edges: Ints) -> MemoryHistory | None:
-    """Returns the history, or None with fewer than two steps.
+    """Returns the bytes in tensors over the steps, or None if there are fewer than two steps or no peak is known.
 
-    `edges` has the start of each step and the end of the last step, in ns. Estimated bytes from before the recording
-    are included in both columns.
+    `edges` has the start of each step and the end of the last step, in ns. The peaks and ends in the result include the
+    estimated bytes from before the recording. With more than POINTS steps, one value stands for several steps.
     """
     count = len(edges) - 1
     if count < 2 or memory.peak_row is None:

@@ -101,10 +101,10 @@ class PerfettoTrace:
     _packets: object
 
     def batches(self, categories: Callable[[], "Categories"], lost: Counter[str]) -> Iterator["Scanned"]:
-        """Yields the events. `categories` returns the argument of this name for `native.scanner.scan`; unreadable
-        events are counted in `lost`.
+        """Yields the events in batches. `categories` returns the event categories that are known so far, as
+        `native.scanner.scan` needs them. Unreadable events are counted in `lost`.
 
-        Raises TooLarge.
+        Raises TooLarge if the events have more than MAX_TEXT bytes of text, or if the memory is not sufficient.
         """
         from tb_bottleneck.sources.scan.results import with_decoded, with_readable
 

@@ -27,11 +27,12 @@ def render(
     ledger: pb.Ledger,
     layout: Layout | None = None,
 ) -> str:
-    """Returns text, fitted into `layout`, about trainings with notes, about the trainings without notes whose findings
-    cost most, and about the ledger.
+    """Returns the text of the review, fitted into `layout`: the number of open findings, the trainings with notes or
+    findings, and the ledger (predicted and measured gains of fixes).
 
-    A training is a list of its recordings with their reports. The report of the first recording has the training's
-    verdict and findings. `reviews` has the review of each recording that has one.
+    Of the trainings without notes whose findings cost time, only the _MAX_UNREVIEWED costliest are shown. A training is
+    a list of its recordings with their reports; the first report has its verdict and findings. `reviews` has the review
+    of each recording that has one.
     """
     lines: list[str] = []
     total = still_open = 0

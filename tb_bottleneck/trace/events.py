@@ -127,11 +127,12 @@ class EventsBuilder:
         return tuple(self._signatures.row_of)
 
     def messages(self) -> tuple[Message, ...]:
-        """Returns the interned arguments of collectives, in order of their rows. The values are untrusted."""
+        """Returns the distinct arguments of collectives and point-to-point messages. The column `message` of the events
+        has indices into this tuple. The values are untrusted."""
         return tuple(self._messages)
 
     def threads(self) -> tuple[Thread, ...]:
-        """Returns the interned threads, in order of their rows."""
+        """Returns the distinct threads. The column `thread` of the events has indices into this tuple."""
         return self._labels.threads(self._thread_names)
 
     def counters(self) -> tuple[Counters, tuple[str, ...]]:
@@ -157,8 +158,8 @@ class EventsBuilder:
         return self._flows.build()
 
     def _join_fresh(self) -> None:
-        """Concatenates the columns of recent batches, because narrow() takes as long for hundreds of rows as for
-        thousands."""
+        """Concatenates the recent batches of each column, narrows the result, and adds it to `_parts`. The batches are
+        joined before narrow(), because one call takes about as long for hundreds of rows as for thousands."""
         for name, parts in self._fresh.items():
             self._parts[name].append(narrow(np.concatenate(parts)))
         self._fresh.clear()

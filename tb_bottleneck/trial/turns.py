@@ -45,9 +45,10 @@ class Turns:
         self._receive, self._send = receive, send
 
     def wait(self, report: int) -> int:
-        """Sends `report` to the parent, waits for the next turn, and returns the granted value.
+        """Sends `report` (LOADED, DONE or a number of possible turns) to the parent, and waits until it grants the next
+        turn. Returns the number of turns in this block, or END if there are no more.
 
-        If the parent process is gone, ends this process and the processes that it started.
+        If the parent process is gone, kills this process and the processes that it started.
         """
         try:
             os.write(self._send, bytes([report]))

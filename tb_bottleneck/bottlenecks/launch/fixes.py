@@ -102,8 +102,8 @@ class Traffic(Record, frozen=True):
 
 @memoized
 def optimizer_traffic(recording: Recording) -> Traffic | None:
-    """Returns how much memory traffic a fused implementation would leave of an optimizer that loops over its
-    parameters.
+    """Compares the memory traffic of an optimizer that loops over its parameters with that of a fused implementation.
+    Returns the ratio fused / recorded, and the mean size of the updated tensors (see Traffic).
 
     Returns None if no shapes were recorded, if the optimizer has no fused implementation, if there are several kinds of
     optimizers, or if a part of the parameters is already updated together.

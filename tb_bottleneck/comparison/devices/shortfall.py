@@ -159,8 +159,12 @@ def _caused_by_batch_size(shortfall: ShortfallContext, regime: Regime, share: fl
 
 
 def _explains(ratio: float, share: float) -> bool:
-    """Returns True if `ratio` (time of operators on B's host / on A's host) differs from 1 by the factor
-    HOST_DIFFERS_FROM, in the direction of `share` (positive: B is slower than expected)."""
+    """Returns True if the speed of the hosts explains the difference `share` between the measured and the expected time
+    of B (positive: B is slower than expected).
+
+    `ratio` is the time of operators on B's host divided by that on A's host. It must be at least HOST_DIFFERS_FROM if
+    `share` is positive, and at most 1 / HOST_DIFFERS_FROM otherwise.
+    """
     return ratio >= HOST_DIFFERS_FROM if share > 0 else ratio <= 1 / HOST_DIFFERS_FROM
 
 

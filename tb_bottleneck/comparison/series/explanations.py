@@ -94,8 +94,8 @@ def _differing(facts: Sequence[Mapping[str, str]]) -> set[str]:
 
 
 def _alike(values: Sequence[str]) -> bool:
-    """Returns True if all values are equal, or if they are numbers, not all of them whole, that differ by at most
-    NUMBER_TOLERANCE (relative)."""
+    """Returns True if all values are equal. Numbers also count as equal if they differ by at most NUMBER_TOLERANCE
+    (relative), unless all of them are whole numbers."""
     numbers = [number_of(value) for value in values]
     if any(number is None for number in numbers) or all(value.isdecimal() for value in values):
         return len(set(values)) == 1

@@ -104,9 +104,11 @@ def has_marks(trace: Trace) -> bool:
 
 
 def _carrier_labels(recording: Recording, by: str, labels: Labels, backward: Rows, merged: bool) -> Ints:
-    """Returns for each event the number of its label if the event gives a node its name, otherwise -1.
+    """Returns for each event the number of its label in `labels` if it names a node of the tree (see Paths), otherwise
+    -1.
 
-    `by` is one of BY. `backward` has the event rows of the nodes of autograd. New labels are added to `labels`.
+    `by` is one of BY. `backward` has the event rows of the autograd nodes. If `merged` is True, modules whose names
+    differ only in numbers get one label. New labels are added to `labels`.
     """
     trace = recording.trace
     label = np.full(len(trace.events), -1, np.int64)

@@ -24,14 +24,17 @@ _Token = tuple[int, int]
 
 
 def ordinals_of(job: JobTable, classes: Ints) -> tuple[Ints, Ints]:
-    """Returns two numbers for each row, its step and its position in the step, which are equal on all ranks for the
-    rows of one collective. The step is UNKNOWN if the row cannot be numbered.
+    """Returns two arrays with a number for each row: its step, and its position among the rows of its class in that
+    step.
 
-    `classes` has for each row the number of its process group (or of its group, operation and size); -1 excludes the
-    row. If steps are numbered, the n-th collective of its class in a step has the position n. If the sequence of a rank
-    differs from that of most ranks, because rows are missing, it is aligned to theirs, and rows that do not match are
-    not numbered. If steps are not numbered, the sequences of the whole recordings are shifted until they agree. If
-    steps repeat, the sequences agree at several shifts; the shift with the nearest ends is then used.
+    `classes` has the class of each row: the number of its process group, or of its combination of group, operation and
+    size; -1 leaves the row out. Rows of one collective get the same class, step and position on all ranks. The step of
+    a row that cannot be numbered is UNKNOWN.
+
+    In a job with numbered steps, a rank may lack rows that other ranks have. Its rows are then aligned to the most
+    frequent sequence of all ranks, and only rows that match are numbered. In a job without numbered steps, the step is
+    0 and the position counts from the first row of the rank with the most rows; see _shift for how other ranks are
+    aligned to it.
     """
     step, ordinal = np.full(len(classes), UNKNOWN), np.zeros(len(classes), np.int64)
     for rows_of_rank in _sequences(job, classes).values():

@@ -167,8 +167,8 @@ class JobWriter:
         )
 
     def write(self, job: pb.Job, reports: Mapping[int, pb.Report], analysis: JobAnalysis) -> None:
-        """Saves the report of the next job. `reports` maps its rank numbers to their reports. Errors are added to
-        `problems`."""
+        """Saves the report of `job`. Call it for the jobs in the order of `jobs_in`. `reports` maps the ranks of the
+        job to their reports. If saving fails, a sentence is added to `problems`, and no error is raised."""
         traces = next(self._traces)
         try:
             tables = tables_of(job, reports, analysis)

@@ -81,7 +81,10 @@ _ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 
 
 def fetches(recording: Recording) -> Rows:
-    """Returns the event rows of all fetches in the recording. A fetch may begin before the window and end in it."""
+    """Returns the event rows in which the training loop takes a batch from a DataLoader or DataPipe ("fetches").
+
+    Rows outside the window are included, because a fetch that begins before the window may end in it.
+    """
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_ITERATIONS))]

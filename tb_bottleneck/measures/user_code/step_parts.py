@@ -79,10 +79,10 @@ def _part(recording: Recording, place: Place, spans: Spans, calls: int, window: 
 
 
 def _called_by_loop(recording: Recording, thread: int) -> Rows:
-    """Returns the event rows of the frames of the user's program on `thread` that the frame of the loop calls, without
-    frames inside another such frame.
+    """Returns the event rows of the frames of the user's program on `thread` that the training loop calls directly.
 
-    The loop's own frames are those that contain at least OF_WINDOW of the window.
+    A frame that contains at least OF_WINDOW of the window belongs to the loop and is left out. Of the other frames in
+    the window, only the outermost are returned.
     """
     trace, steps = recording.trace, recording.steps
     events = trace.events

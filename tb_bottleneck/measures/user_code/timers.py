@@ -42,10 +42,10 @@ class Timer(Record, frozen=True):
 
 
 def early_timers(recording: Recording) -> tuple[Timer, ...]:
-    """Returns the timers that miss at least LEAST_MISSED of the time of the work that they time, the longest missed
-    time first.
+    """Returns the timers of the user's program that stop before the device has done the timed work, if they miss at
+    least LEAST_MISSED of its time. Functions with the most missed time come first.
 
-    Returns () for runs on the CPU and without Python stacks.
+    Returns () for a run on the CPU, and for a recording without Python stacks.
     """
     if not recording.on_device:
         return ()

@@ -43,9 +43,11 @@ def profiler_costs() -> dict[str, float]:
     slowdown = max(stacks["bytecode"] / plain["bytecode"], 1.0)
 
     def added(name: str) -> float:
-        """Returns the time in ns that a recording with stacks adds to one call of the kind `name`.
+        """Returns the time in ns that a profiler with stacks adds to one call of the kind `name`; at least 1.
 
-        The time without a recording is multiplied by `slowdown`, because the loop around the call is bytecode."""
+        It also slows the loop that makes the calls by the factor `slowdown`. This is not a cost of the call, so the
+        time without a profiler is multiplied by `slowdown` before it is subtracted.
+        """
         return max(stacks[name] - plain[name] * slowdown, 1.0)
 
     c_call = added("c_call")

@@ -67,8 +67,9 @@ DEVICE_SERIES = (
 
 @dataclass(slots=True)
 class _Bucket:
-    """Sums over the steps that ended in one time interval of the run. `wall`, `wait` (for the loader) and `host` (own
-    host time) are in ns."""
+    """Sums over the steps that ended in one time interval of the run, in ns: `wall` is the time of the steps, `wait`
+    the wait for the loader, and `host` the rest of `wall` without the backward pass. `clocks` has the sum of the
+    device's clock rates in Hz and the number of readings."""
 
     begin_s: float
     steps: int = 0
