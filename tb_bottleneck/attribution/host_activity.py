@@ -260,7 +260,7 @@ class HostTimeline:
 
     @cached_property
     def _first_time(self) -> Spans:
-        """Returns the time of work inside operators that only their first call does, such as compiling or loading code."""
+        """Returns the time of work in operators that only their first call does, such as compiling or loading code."""
         return first_time_spans(self._trace, self.launching_threads, self._is_mark)
 
     @cached_property

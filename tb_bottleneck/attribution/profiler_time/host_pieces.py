@@ -6,6 +6,7 @@ import re
 import numpy as np
 
 from tb_bottleneck.attribution.profiler_time.costs import ProfilerCosts
+from tb_bottleneck.base.intervals import Spans, overlapping
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
@@ -69,31 +70,42 @@ class HostPieces(Record, frozen=True, eq=False):
         )
 
 
-def host_pieces(trace: Trace, thread: int) -> HostPieces:
-    """Returns the pieces of `thread` (a row of the trace's threads)."""
+def host_pieces(trace: Trace, thread: int, within: Spans | None = None) -> HostPieces:
+    """Returns the pieces of `thread` (a row of the trace's threads), cut to the time `within` if given. A piece that is
+    cut contains its part of the cost."""
     events, rows = trace.events, trace.rows(Kind.PYTHON, Kind.CPU_OP, Kind.CALL)
     rows = rows[events.thread[rows] == thread]
+    nesting = nest(events.start[rows], events.end[rows])
+    begin, end, owner = nesting.self_spans(np.ones(len(rows), np.bool_))
+    part: tuple[Ints, Ints] | None = None
+    if within is not None:
+        own, span = overlapping(begin, end, within.starts, within.ends)
+        part = np.maximum(begin[own], within.starts[span]), np.minimum(end[own], within.ends[span])
+        begin, end, owner = begin[own], end[own], owner[own]
     kind = events.kind[rows]
     is_python = kind == Kind.PYTHON
     is_c = is_python & name_matches(trace.names, events.name[rows], lambda name: name.startswith(BUILT_IN))
     is_function = is_python & ~is_c
-    nesting = nest(events.start[rows], events.end[rows])
-    begin, end, owner = nesting.self_spans(np.ones(len(rows), np.bool_))
     # The edges at the ends of each piece; a piece that its own row begins or ends has the inner side of that edge.
     inner_begin, inner_end = begin == nesting.start[owner], end == nesting.end[owner]
     edges = np.zeros((3, len(begin)))
     for column, of_kind in enumerate((is_function, is_c, kind == Kind.CPU_OP)):
-        mine = np.flatnonzero(of_kind)
-        ends_here = _count(np.sort(nesting.end[mine]), begin)
-        begins_here = _count(nesting.start[mine], end)
+        ends_here = _in_sorted(np.sort(nesting.end[of_kind]), begin)
+        begins_here = _in_sorted(nesting.start[of_kind], end)
         own = of_kind[owner].astype(np.float64)
         edges[column] += np.where(inner_begin, own * (1 - OUTSIDE), ends_here * OUTSIDE) / 2
         edges[column] += np.where(inner_end, own * (1 - OUTSIDE), begins_here * OUTSIDE) / 2
     waits = is_c & name_matches(trace.names, events.name[rows], lambda name: WAITS.fullmatch(name) is not None)
+    if part is not None:
+        edges *= (part[1] - part[0]) / (end - begin)
+        begin, end = part
     return HostPieces(begin, end, is_function[owner], waits[owner], edges)
 
 
-def _count(times: Ints, wanted: Ints) -> Ints:
-    """Returns an array with 1 for each element of `wanted` that is in the sorted `times`, and 0 for the others."""
-    found = np.searchsorted(times, wanted, side="right") - np.searchsorted(times, wanted, side="left")
-    return np.asarray(np.minimum(found, 1), np.int64)
+def _in_sorted(times: Ints, wanted: Ints) -> Bools:
+    """Returns True for each element of `wanted` that is in the sorted `times`. (np.isin hashes `times`, which takes
+    much longer.)"""
+    if not len(times):
+        return np.zeros(len(wanted), np.bool_)
+    found: Bools = times[np.minimum(np.searchsorted(times, wanted), len(times) - 1)] == wanted
+    return found

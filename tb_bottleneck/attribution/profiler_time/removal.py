@@ -26,7 +26,7 @@ from tb_bottleneck.attribution.profiler_time.host_pieces import LEAST_LEFT, Host
 from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps, logged_unprofiled
 from tb_bottleneck.attribution.profiler_time.step_parts import step_parts
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.intervals import merge, overlapping, subtract
+from tb_bottleneck.base.intervals import Spans, merge, subtract
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.steps import Steps
@@ -58,9 +58,7 @@ def without_profiler_time(recording: Recording) -> Recording:
     has_stacks = len(recording.trace.rows(Kind.PYTHON)) > 0
     if costs is None or thread is None or not (has_stacks or costs.measured):
         return recording
-    pieces = host_pieces(recording.trace, thread)
-    if recording.on_device:
-        pieces = _while_waiting(recording, thread, pieces)
+    pieces = host_pieces(recording.trace, thread, _python_waits(recording, thread) if recording.on_device else None)
     added, solved = pieces.added(costs, 0.0), False
     if unprofiled is not None:
         added, solved = _solved(recording, thread, pieces, costs, unprofiled)
@@ -74,15 +72,10 @@ def without_profiler_time(recording: Recording) -> Recording:
     return Recording(trace, steps, correction, recording)
 
 
-def _while_waiting(recording: Recording, thread: int, pieces: HostPieces) -> HostPieces:
-    """Returns the pieces of `thread`, cut to the time in which the device waits for Python outside torch."""
+def _python_waits(recording: Recording, thread: int) -> Spans:
+    """Returns the time in which the device waits for Python outside torch on `thread`."""
     activities = recording.host.activities(thread)
-    waiting = subtract(recording.idle, merge(*(activities[activity] for activity in _IN_TORCH)))
-    own, span = overlapping(pieces.begin, pieces.end, waiting.starts, waiting.ends)
-    begin = np.maximum(pieces.begin[own], waiting.starts[span])
-    end = np.minimum(pieces.end[own], waiting.ends[span])
-    part = (end - begin) / (pieces.end - pieces.begin)[own]
-    return HostPieces(begin, end, pieces.is_python[own], pieces.is_wait[own], pieces.edges[:, own] * part)
+    return subtract(recording.idle, merge(*(activities[activity] for activity in _IN_TORCH)))
 
 
 def _solved(
