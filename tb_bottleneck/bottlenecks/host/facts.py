@@ -17,7 +17,7 @@ from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import first_match, host_operator_patterns
 from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
-from tb_bottleneck.measures.user_code.places import HostTimes, Place, places_of
+from tb_bottleneck.measures.user_code.places import HostTimes, Place, located, places_at
 from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.runtime_calls import Role
@@ -134,11 +134,15 @@ def frequent_operators(recording: Recording) -> list[tuple[str, int, Place | Non
     events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)
     rows = rows[in_host_steps(recording, events.start[rows])]
     names, counts = np.unique(events.name[rows], return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:MAX_OPERATORS_LISTED]
+    of_name = [rows[events.name[rows] == names[at]] for at in most]
+    samples = [own[:: -(-len(own) // MAX_CALLS_LOCATED)] for own in of_name]
+    calls = np.concatenate([*samples, rows[:0]])
+    calls_at = located(recording, HostTimes(events.thread[calls], events.start[calls], np.ones(len(calls))))
+    ends = np.cumsum([len(own) for own in samples])
     found = []
-    for at in np.argsort(-counts, kind="stable")[:MAX_OPERATORS_LISTED].tolist():
-        own = rows[events.name[rows] == names[at]]
-        own = own[:: -(-len(own) // MAX_CALLS_LOCATED)]
-        places = places_of(recording, HostTimes(events.thread[own], events.start[own], np.ones(len(own))))
+    for at, own, end in zip(most.tolist(), samples, ends.tolist(), strict=True):
+        places = places_at(recording, calls_at.take(np.arange(end - len(own), end)), np.ones(len(own)))
         found.append((cut(recording.trace.names[names[at]]), int(counts[at]), next(iter(places), None)))
     return found
 

@@ -120,8 +120,13 @@ def located(recording: Recording, moments: HostTimes) -> Located:
 def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
     """Returns the places of `moments`, which are samples of host threads: the MAX_PLACES with the highest cost,
     costliest first."""
+    return places_at(recording, located(recording, moments), moments.cost)
+
+
+def places_at(recording: Recording, found: Located, cost: Floats) -> tuple[Place, ...]:
+    """Returns what places_of returns for samples with the costs `cost`, which `found` has located."""
     names, name_of = recording.trace.names, recording.trace.events.name
-    found, total = located(recording, moments), float(moments.cost.sum())
+    total = float(cost.sum())
     # Functions, blocks and modules never share a name: the name of a function has the form `file.py(line): function`,
     # and no block has the prefix of modules.
     place = np.where(found.user >= 0, found.user, np.where(found.block >= 0, found.block, found.module))
@@ -133,7 +138,7 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
     merged = [merged_module(names[name]) if names[name].startswith(MODULE) else names[name] for name in distinct]
     keys, group_of = np.unique(np.array(merged, object), return_inverse=True)
     group = group_of[group]
-    costs = np.bincount(group, weights=moments.cost[known])
+    costs = np.bincount(group, weights=cost[known])
     places = []
     for index in np.argsort(-costs, kind="stable")[:MAX_PLACES].tolist():
         own = known[group == index]
@@ -142,11 +147,11 @@ def places_of(recording: Recording, moments: HostTimes) -> tuple[Place, ...]:
             one = len(set(name_of[place[own]].tolist())) == 1
             places.append(Place(share, module=cut(module_name(name) if one else str(keys[index]))))
             continue
-        module = module_of(recording, found.module[own], moments.cost[own])
+        module = module_of(recording, found.module[own], cost[own])
         if found.user[own[0]] < 0:
             places.append(Place(share, module=module, block=cut(name)))
             continue
-        places.append(_function(recording, found.take(own), moments.cost[own], share, module))
+        places.append(_function(recording, found.take(own), cost[own], share, module))
     return _merged(places)
 
 
