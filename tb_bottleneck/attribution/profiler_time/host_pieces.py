@@ -8,10 +8,11 @@ import numpy as np
 from tb_bottleneck.attribution.profiler_time.costs import ProfilerCosts
 from tb_bottleneck.base.intervals import Spans, overlapping
 from tb_bottleneck.base.measure import Record
+from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
-from tb_bottleneck.trace.table import Bools, Floats, Ints
+from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows
 from tb_bottleneck.trace.trace import Trace
 
 BUILT_IN = "<built-in"
@@ -25,6 +26,10 @@ LEAST_LEFT = 0.05
 SLOWEST_PACE = 1 / 1.5
 """Smallest pace: the time of work without the profiler / the time that the same work took while it was recorded. At a
 smaller pace, recorded steps are not typical (measures/profiler_overhead.py: ATYPICAL_FROM)."""
+
+
+_PART = 1 << 16
+"""Number of rows that are read at once."""
 
 
 class HostPieces(Record, frozen=True, eq=False):
@@ -75,6 +80,8 @@ def host_pieces(trace: Trace, thread: int, within: Spans | None = None) -> HostP
     cut contains its part of the cost."""
     events, rows = trace.events, trace.rows(Kind.PYTHON, Kind.CPU_OP, Kind.CALL)
     rows = rows[events.thread[rows] == thread]
+    if within is not None:
+        rows = _rows_at(events, rows, within)
     nesting = nest(events.start[rows], events.end[rows])
     begin, end, owner = nesting.self_spans(np.ones(len(rows), np.bool_))
     part: tuple[Ints, Ints] | None = None
@@ -100,6 +107,27 @@ def host_pieces(trace: Trace, thread: int, within: Spans | None = None) -> HostP
         edges *= (part[1] - part[0]) / (end - begin)
         begin, end = part
     return HostPieces(begin, end, is_function[owner], waits[owner], edges)
+
+
+def _rows_at(events: Events, rows: Rows, within: Spans) -> Rows:
+    """Returns those of `rows` that determine the pieces in the time `within`: the events that run there, and the events
+    that start or end last before and first after each span. `rows` are event rows of one thread in order of time.
+
+    A file may have millions of rows, of which few are needed. They are read in parts, and only these few are nested.
+    """
+    parts = [rows[first : first + _PART] for first in range(0, len(rows), _PART)]
+    before, after = np.full(len(within), np.iinfo(np.int64).min), np.full(len(within), np.iinfo(np.int64).max)
+    for part in parts:
+        for edges in (events.start[part], np.sort(events.end[part])):
+            last = np.searchsorted(edges, within.starts, side="right") - 1
+            np.maximum(before, edges[last], out=before, where=last >= 0)
+            first = np.searchsorted(edges, within.ends)
+            np.minimum(after, np.append(edges, 0)[first], out=after, where=first < len(edges))
+    needed = [rows[:0]]
+    for part in parts:
+        span = np.searchsorted(after, events.start[part])  # the first one that does not end before the event starts
+        needed.append(part[events.end[part] >= np.append(before, np.iinfo(np.int64).max)[span]])
+    return np.concatenate(needed)
 
 
 def _in_sorted(times: Ints, wanted: Ints) -> Bools:

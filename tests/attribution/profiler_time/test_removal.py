@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tb_bottleneck.attribution.profiler_time.costs import costs_of
 from tb_bottleneck.attribution.profiler_time.host_pieces import host_pieces
 from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
 from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.intervals import Spans, overlapping
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.report.builders.recording_description import correction_text
@@ -281,6 +283,38 @@ def test_a_thread_that_sleeps_sleeps_as_long_on_a_busy_machine() -> None:
     assert costs is not None
     left = (pieces.end - pieces.begin - pieces.added(costs, 2.0)) / MS
     assert left.tolist() == [pytest.approx(20, abs=0.01), pytest.approx(20 / 1.5, abs=0.01)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pieces_of_a_part_of_the_time_are_parts_of_all_pieces(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    events = [{"ph": "X", "cat": "python_function", "pid": 1, "tid": 1, "ts": 0, "dur": 4_000, "name": "f"}]
+    events += nested_calls(random, 0, 4_000)
+    trace = loaded({"traceEvents": events})
+    cuts = np.sort(random.choice(4_000_000, 12, replace=False)).astype(np.int64)
+    within = Spans(cuts[::2], cuts[1::2])
+    every, some = host_pieces(trace, 0), host_pieces(trace, 0, within)
+    own, span = overlapping(every.begin, every.end, within.starts, within.ends)
+    assert some.begin.tolist() == np.maximum(every.begin[own], within.starts[span]).tolist()
+    assert some.end.tolist() == np.minimum(every.end[own], within.ends[span]).tolist()
+    part = (some.end - some.begin) / (every.end - every.begin)[own]
+    assert some.edges == pytest.approx(every.edges[:, own] * part)
+    assert some.is_python.tolist() == every.is_python[own].tolist()
+
+
+def nested_calls(random: np.random.Generator, begin: int, end: int) -> list[dict[str, object]]:
+    """Returns events of calls of all kinds, nested at random, from `begin` to `end` us."""
+    kinds = (("python_function", "g"), ("python_function", "<built-in function len>"), ("cpu_op", "aten::add"))
+    edges = sorted({begin, end, *random.integers(begin, end + 1, 5).tolist()})
+    events: list[dict[str, object]] = []
+    for first, last in pairwise(edges):
+        if random.random() < 0.6:
+            category, name = kinds[random.integers(3)]
+            events.append(
+                {"ph": "X", "cat": category, "pid": 1, "tid": 1, "ts": first, "dur": last - first, "name": name}
+            )
+            events += nested_calls(random, first, last) if last - first > 50 else []
+    return events
 
 
 def test_python_of_unknown_cost_stays_as_it_is() -> None:
