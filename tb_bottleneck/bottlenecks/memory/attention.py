@@ -15,7 +15,7 @@ from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest
 from tb_bottleneck.trace.operands import operands_of
-from tb_bottleneck.trace.table import Bools, Floats, Ints, Rows, by_thread
+from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
 from tb_bottleneck.trace.trace import Trace
 
 _PRODUCTS, _SOFTMAX = frozenset({"aten::bmm", "aten::baddbmm"}), "aten::_softmax"
@@ -140,22 +140,20 @@ def attention_work(recording: Recording) -> AttentionWork | None:
     _, forward = linked_forward(trace, forward_links(trace), events.thread[rows], events.start[rows])
     backward = (forward >= 0) & forward_time.contains(events.start[np.maximum(forward, 0)])
     inside = backward | forward_time.contains(events.start[rows])
-    begin, end, owner = _self_time(recording, rows)
-    kernels_of = _launching_rows(recording)
-    taken = _time_of(rows, begin, end, owner, kernels_of, recording)
     linear, product = (
         name_matches(trace.names, events.name[rows], names.__contains__) for names in (_LINEAR, _PRODUCTS)
     )
-    rate = _flops(trace, rows[linear]) / max(taken[linear].sum(), 1.0)
+    kernels_of = _launching_rows(recording)
+    rate = _flops(trace, rows[linear]) / max(_time_of(recording, rows, linear, kernels_of), 1.0)
     if not rate:
         return None
     fused = _flops(trace, rows[product & inside & ~backward])
     wide = _flops(trace, rows[product & inside], _SINGLE)
     is_wide = wide > _flops(trace, rows[product & inside]) / 2
     fused += FUSED_BACKWARD * _flops(trace, rows[product & backward])
-    chosen = inside[owner]
-    spans = union(begin[chosen], end[chosen])
-    return AttentionWork(spans, np.isin(kernels_of, rows[inside]), fused, rate, is_wide)
+    # Operators that these call are among them, too, so the others need not be nested.
+    begin, end, _ = _self_time(recording, rows[inside])
+    return AttentionWork(union(begin, end), np.isin(kernels_of, rows[inside]), fused, rate, is_wide)
 
 
 def _self_time(recording: Recording, rows: Rows) -> tuple[Ints, Ints, Ints]:
@@ -184,19 +182,14 @@ def _launching_rows(recording: Recording) -> Ints:
     return found
 
 
-def _time_of(rows: Rows, begin: Ints, end: Ints, owner: Ints, launching: Ints, recording: Recording) -> Floats:
-    """Returns for each operator in `rows` the time of its work in ns: the time of the kernels that it launches or, on a
-    CPU run, its own time.
-
-    `begin`, `end` and `owner` are the result of `_self_time`. `launching` is the result of `_launching_rows`.
-    """
+def _time_of(recording: Recording, rows: Rows, chosen: Bools, launching: Ints) -> float:
+    """Returns the time in ns of the work of the operators `rows[chosen]`: the time of the kernels that they launch or,
+    on a CPU run, their own time. `launching` is the result of `_launching_rows`."""
     if not recording.on_device:
-        return np.asarray(np.bincount(owner, weights=end - begin, minlength=len(rows)), np.float64)
+        begin, end, owner = _self_time(recording, rows)
+        return float((end - begin)[chosen[owner]].sum())
     ops = recording.trace.device_ops
-    at = np.minimum(np.searchsorted(rows, launching), len(rows) - 1)
-    known = rows[at] == launching
-    length = (ops.end - ops.start)[known]
-    return np.asarray(np.bincount(at[known], weights=length, minlength=len(rows)), np.float64)
+    return float((ops.end - ops.start)[np.isin(launching, rows[chosen])].sum())
 
 
 def _flops(trace: Trace, rows: Rows, operand: str = "") -> float:
