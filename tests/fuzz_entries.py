@@ -30,7 +30,7 @@ from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun, open_recordings
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.diagnosis.memory import diagnose_snapshot
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
 from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.drilldown.inspected_trace import TraceCache

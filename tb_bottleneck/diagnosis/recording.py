@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tb_bottleneck.diagnosis.memory import diagnose_snapshot
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.sources.snapshot import is_snapshot

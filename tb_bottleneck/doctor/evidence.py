@@ -13,7 +13,7 @@ from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRec
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.bottlenecks.compute.torch_build import first_torch_for_device
-from tb_bottleneck.diagnosis.memory import diagnose_snapshot
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
 from tb_bottleneck.diagnosis.telemetry import TelemetryReader, read_all
 from tb_bottleneck.diagnosis.trace import diagnose_loaded
 from tb_bottleneck.doctor.checks import Readings, RecordedTrace

@@ -164,7 +164,7 @@ def _chosen(memory: RecordedMemory, rows: Rows, begin: int, end: int) -> Rows:
     brief = rows[(blocks.begin[rows] >= begin) & (blocks.end[rows] < end)]
     brief = brief[blocks.size[brief] >= MIN_SHARE * memory.account.peak]
     length = blocks.end[brief] - blocks.begin[brief]
-    return np.union1d(largest, brief[np.argsort(-length, kind="stable")[:LONGEST]])
+    return distinct_values(np.concatenate((largest, brief[np.argsort(-length, kind="stable")[:LONGEST]])))
 
 
 class MemoryCourse(Record, frozen=True, eq=False):

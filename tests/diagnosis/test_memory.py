@@ -7,7 +7,7 @@ import pickle
 from helpers.simulated_allocator import SimulatedAllocator
 
 from tb_bottleneck.__main__ import main
-from tb_bottleneck.diagnosis.memory import diagnose_snapshot
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
 from tb_bottleneck.text.report import render
 
 

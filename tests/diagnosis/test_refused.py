@@ -2,7 +2,7 @@
 
 import pytest
 
-from tb_bottleneck.diagnosis.memory import diagnose_snapshot
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
 from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 from tb_bottleneck.diagnosis.trace import diagnose
 

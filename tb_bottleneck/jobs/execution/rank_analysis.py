@@ -62,7 +62,7 @@ def analyse(task: Task, progress: Progress | None = None) -> RankResult:
 
         return RankResult(_packed(diagnose_telemetry(task.path, run=task.run, progress=progress)))
     if is_snapshot(task.path):
-        from tb_bottleneck.diagnosis.memory import diagnose_snapshot
+        from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
 
         return RankResult(_packed(diagnose_snapshot(task.path, run=task.run)))
     if not task.cache and not task.write:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers.simulated_allocator import SimulatedAllocator
 
-from tb_bottleneck.diagnosis.memory import diagnose_snapshot, snapshot_memory
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot, snapshot_memory
 from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.sources.snapshot.allocator_snapshot import read_snapshot
 

@@ -6,7 +6,7 @@ No GPU is used: the allocator is a fake that has torch's interface.
 import pytest
 from helpers.simulated_allocator import SimulatedAllocator
 
-from tb_bottleneck.diagnosis.memory import diagnose_snapshot
+from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
 from tb_bottleneck.monitor.capture import memory_snapshots
 from tb_bottleneck.monitor.capture.memory_snapshots import HISTORY, MemorySnapshots
 from tb_bottleneck.monitor.guard import Guard
