@@ -82,25 +82,32 @@ def module_of(recording: Recording, rows: Ints, costs: Floats) -> str:
     if by_module[costliest] >= MIN_MODULE_SHARE * total:
         return cut(module_name(trace.names[names[costliest]]))
     distinct, group = np.unique(rows[inside], return_inverse=True)
-    paths = [_path(recording, row) for row in distinct.tolist()]
-    return _innermost(paths, np.bincount(group, weights=costs[inside]).tolist(), MIN_MODULE_SHARE * total)
+    return _innermost(
+        _paths(recording, distinct), np.bincount(group, weights=costs[inside]).tolist(), MIN_MODULE_SHARE * total
+    )
 
 
-def _path(recording: Recording, row: int) -> _Path:
-    """Returns the names of the modules that contain the module at the event row `row`, outermost first, and then its
-    own name."""
+def _paths(recording: Recording, rows: Rows) -> list[_Path]:
+    """Returns for the module at each of the event rows `rows` the names of the modules that contain it, outermost
+    first, and then its own name."""
     trace, modules = recording.trace, module_rows(recording)
-    path: list[str] = []
-    while row >= 0 and len(path) < MAX_DEPTH:
-        path.append(module_name(trace.names[trace.events.name[row]]))
-        at = int(np.searchsorted(modules.rows, row))
-        row = int(modules.around[at]) if at < len(modules.rows) and modules.rows[at] == row else -1
-    return tuple(reversed(path))[:MAX_NAMED_DEPTH]
+    paths: list[list[str]] = [[] for _ in rows]
+    inner, row = np.arange(len(rows)), rows
+    for _ in range(MAX_DEPTH):
+        for path, name in zip(inner.tolist(), trace.events.name[row].tolist(), strict=True):
+            paths[path].append(module_name(trace.names[name]))
+        at = np.searchsorted(modules.rows, row)
+        known = np.append(modules.rows, -1)[at] == row
+        outer = np.where(known, np.append(modules.around, -1)[at], -1)
+        inner, row = inner[outer >= 0], outer[outer >= 0]
+        if not len(row):
+            break
+    return [tuple(reversed(path))[:MAX_NAMED_DEPTH] for path in paths]
 
 
 def _innermost(paths: Sequence[_Path], costs: Sequence[float], enough: float) -> str:
     """Returns the name of the most deeply nested module with a cost of at least `enough`; empty if there is none.
-    `paths` are results of `_path`, each with its cost in `costs`."""
+    `paths` is a result of `_paths`; `costs` has the cost of each path."""
     by_path: dict[_Path, float] = defaultdict(float)
     names: dict[_Path, set[str]] = defaultdict(set)
     for path, cost in zip(paths, costs, strict=True):
