@@ -35,6 +35,7 @@ def files_of(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
+@pytest.mark.nightly
 def test_a_client_solves_eight_problems() -> None:
     tools, solved = asyncio.run(solve_all())
     assert [each.problem for each in solved] == [*PROBLEMS]
@@ -109,6 +110,7 @@ def test_notes_of_the_team_are_shown(logdir: Path) -> None:
     with_agent(logdir, script)
 
 
+@pytest.mark.nightly
 def test_wrong_arguments_are_sentences(logdir: Path) -> None:
     async def script(agent: Agent) -> None:
         refused: list[tuple[str, dict[str, Any], str]] = [
@@ -180,6 +182,7 @@ def test_a_large_job_that_hangs_fits_into_an_answer(tmp_path: Path, monkeypatch:
 # --- What it survives ---
 
 
+@pytest.mark.nightly
 def test_a_deleted_logdir_is_no_failure(logdir: Path) -> None:
     async def script(agent: Agent) -> None:
         (slow,) = (await agent.call("list_runs", find="slow"))["rows"]
@@ -310,6 +313,7 @@ def test_lines_that_are_no_messages_are_ignored(logdir: Path) -> None:
     assert b"serverInfo" in done.stdout
 
 
+@pytest.mark.nightly
 def test_a_missing_logdir_and_a_missing_package_are_sentences(tmp_path: Path) -> None:
     missing = subprocess.run(command(tmp_path / "none"), capture_output=True, text=True, cwd=ROOT)
     assert missing.returncode == 2

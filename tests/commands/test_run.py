@@ -34,6 +34,7 @@ def test_it_says_what_to_do_next(tmp_path: Path) -> None:
     assert f"tb-bottleneck diagnose {directory}" in done.stderr
 
 
+@pytest.mark.nightly
 def test_the_script_can_import_modules_next_to_it_unless_the_path_is_safe(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("")
     (tmp_path / "train.py").write_text("import beside, sys; print(len(sys.path))\n")

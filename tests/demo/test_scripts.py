@@ -20,11 +20,20 @@ def test_a_script_is_short_and_describes_problem_and_fix(name: str) -> None:
     assert "def train(fixed: bool, steps: int, on_step: Callable[[], None], device: torch.device) -> None:" in text
 
 
+SLOW = {"synced_portions", "crowded_processes", "activation_heavy", "oversubscribed_threads"}
+"""Pairs that train for seconds."""
+
+
 @torch_is_here
 @pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")  # more than cores
 @pytest.mark.parametrize(
     ("name", "variant"),
-    [(pair.name, variant) for pair in PAIRS.values() if pair.needs == CPU for variant in pair.variants],
+    [
+        pytest.param(pair.name, variant, marks=[pytest.mark.nightly] if pair.name in SLOW else [])
+        for pair in PAIRS.values()
+        if pair.needs == CPU
+        for variant in pair.variants
+    ],
 )
 def test_it_trains_the_requested_number_of_steps(name: str, variant: str) -> None:
     import torch

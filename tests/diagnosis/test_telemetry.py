@@ -102,6 +102,7 @@ def random_run(rng: np.random.Generator) -> tuple[str, SimulatedPhase, tuple[str
     return problem, scaled(made, factor), without
 
 
+@pytest.mark.nightly
 def test_random_runs_get_the_right_verdict(capsys):
     """Computes precision and recall over random problems, hard negatives, severities, step times and lengths.
 

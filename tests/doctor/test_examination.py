@@ -40,6 +40,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> "tuple[subprocess.Complete
     ), temporary
 
 
+@pytest.mark.nightly
 def test_the_signals_agree_on_this_machine(done) -> None:
     """The overhead and the time for the peak rates depend on the load of the machine; TensorBoard, on whether the tab
     was built."""
@@ -75,6 +76,7 @@ def test_the_peak_rates_are_stored_for_later_runs(tmp_path: Path, monkeypatch: p
     assert (row.result, "not stored" in row.measured) == (LIMITED, True)
 
 
+@pytest.mark.nightly
 def test_the_json_has_no_names_and_no_paths(done) -> None:
     text = done[0].stdout
     for secret in (
@@ -89,6 +91,7 @@ def test_the_json_has_no_names_and_no_paths(done) -> None:
     assert not [word for word in text.split() if word.startswith(("/", '"/'))]
 
 
+@pytest.mark.nightly
 def test_nothing_is_left_behind(done) -> None:
     assert list(done[1].iterdir()) == []
 

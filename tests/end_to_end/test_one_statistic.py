@@ -27,6 +27,7 @@ def reports():
     return [report for report in found if report.HasField("verdict")]
 
 
+@pytest.mark.nightly
 def test_some_steps_have_a_mean_that_is_far_from_the_median():
     """Otherwise no test here could tell the two apart."""
     far = [r for r in reports() if abs(r.window.step_ns.mean / r.window.step_ns.median - 1) > 0.1]

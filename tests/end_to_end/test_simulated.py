@@ -60,6 +60,7 @@ def test_any_training_gets_its_true_account_and_verdict(seed):
     accounts_are_true(seed)
 
 
+@pytest.mark.nightly
 def test_at_most_one_in_a_hundred_trainings_is_judged_wrong():
     """Tests the published accuracy with other seeds: a recording does not show everything (ACCURACY.md)."""
     cases = [examine(workload, recorded(workload, seed)) for seed, workload in ((s, random_workload(s)) for s in MANY)]

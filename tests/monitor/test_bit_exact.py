@@ -66,6 +66,7 @@ def test_losses_of_slow_kinds_are_bit_exact(tmp_path: Path, kind: str) -> None:
     compare(SLOW_KINDS[kind], tmp_path, captures=1)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
 def test_losses_of_every_kind_are_bit_exact_while_traces_are_recorded(tmp_path: Path, kind: str) -> None:
     compare(KINDS[kind], tmp_path, captures=1)

@@ -53,7 +53,9 @@ PACKING = """
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="needs files without a name")
-@pytest.mark.parametrize(("script", "place"), [(EXPORTING, b"exporting\n"), (PACKING, b"packing\n")])
+@pytest.mark.parametrize(
+    ("script", "place"), [(PACKING, b"packing\n"), pytest.param(EXPORTING, b"exporting\n", marks=pytest.mark.nightly)]
+)
 def test_a_signal_while_a_trace_is_written_or_packed_leaves_nothing_behind(
     tmp_path: Path, script: str, place: bytes
 ) -> None:

@@ -88,6 +88,7 @@ def test_a_healthy_job_has_no_alarm_and_ends(jobs: dict[str, Job]) -> None:
     assert state.verdict.cause == "ended"
 
 
+@pytest.mark.nightly
 def test_a_rank_that_hangs_is_named_with_its_line_and_those_that_wait(jobs: dict[str, Job]) -> None:
     # On a busy machine, the other rank is seen to wait only after the rank that hangs.
     state = jobs["hang"].wait_for(lambda state: state.verdict.is_stall and bool(state.verdict.waiting))

@@ -81,6 +81,7 @@ def test_interrupted_it_leaves_everything(tmp_path: Path) -> None:
     assert numbers == sorted(set(numbers))
 
 
+@pytest.mark.nightly
 def test_several_processes_on_one_logdir_do_not_meet(tmp_path: Path) -> None:
     processes = [started("-c", MONITORED, str(tmp_path), "3") for _ in range(2)]
     for process in processes:
@@ -104,6 +105,7 @@ def test_run_monitors_an_unchanged_script(tmp_path: Path) -> None:
     assert read(tmp_path).numbers == list(range(20))
 
 
+@pytest.mark.nightly
 def test_run_monitors_a_module_and_passes_its_exit_status_on(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     command = ["run", "--logdir", str(tmp_path), "--captures", "0", "-m", "train", "--epochs", "1", "7"]
@@ -122,6 +124,7 @@ def test_run_shows_the_scripts_own_error(tmp_path: Path) -> None:
     assert errors.rstrip().endswith("ValueError: mine")
 
 
+@pytest.mark.nightly
 def test_run_under_torchrun_gives_each_rank_its_run_and_the_job_one_place_for_traces(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)

@@ -13,6 +13,7 @@ from simulate.workload import healthy
 RUNS = 10
 
 
+@pytest.mark.nightly
 def test_the_page_counts_every_run_and_has_a_line_for_each_kind(monkeypatch):
     for folder in ("TB_BOTTLENECK_TRACES", "TB_BOTTLENECK_PAIRS"):
         monkeypatch.delenv(folder, raising=False)
@@ -42,6 +43,7 @@ def test_a_wrong_verdict_is_a_miss_and_costs_precision_and_recall():
 PUBLIC = real_pairs()
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not PUBLIC, reason="TB_BOTTLENECK_PAIRS names no folder of pairs")
 def test_each_counted_pair_is_compared_rightly_and_has_its_source():
     rows = [row for row in accuracy.compared(PUBLIC) if row.startswith("| ")]

@@ -3,6 +3,7 @@
 from statistics import fmean
 
 import expected
+import pytest
 from simulate.kineto import DIALECTS, Recording, kineto_json
 from simulate.machine import Machine
 from simulate.other_device import THERE, OtherDevice
@@ -12,6 +13,7 @@ from simulate.workload import healthy, random_workload
 SEEDS = range(700_000, 700_000 + 2 * len(THERE))
 
 
+@pytest.mark.nightly
 def test_predictions_with_true_data_sheets_are_accurate():
     """Kernel times follow the data sheets exactly: only errors of the replay and the jitter of the host remain."""
     pairs = [
@@ -28,6 +30,7 @@ def test_a_training_bound_by_its_device_gains_what_its_kernels_gain():
             assert abs(error) < 0.05, (device, seed)
 
 
+@pytest.mark.nightly
 def test_most_intervals_contain_the_result_if_kernels_miss_their_data_sheets():
     pairs = [
         expected.pair(random_workload(seed), THERE[seed % len(THERE)], seed)

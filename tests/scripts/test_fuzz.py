@@ -26,6 +26,7 @@ def test_real_recordings_are_among_the_inputs(inputs):
     assert all(len(data) <= fuzz.LARGEST for data in inputs if b"deviceProperties" in data)
 
 
+@pytest.mark.nightly
 def test_a_short_search_finds_nothing(inputs, tmp_path):
     search = fuzzer(inputs, tmp_path)
     for _ in range(CASES):

@@ -41,6 +41,7 @@ def test_a_fix_of_the_simulator_helps(name):
     assert fixed_end < slow_end
 
 
+@pytest.mark.nightly
 def test_the_gain_of_a_plan_comes_true():
     pairs = [planned(seed) for seed in range(4_200, 4_212)]
     errors = sorted(abs(pair.error) for pair in pairs if pair.predicted)
@@ -48,12 +49,14 @@ def test_the_gain_of_a_plan_comes_true():
     assert errors[len(errors) // 2] <= TARGET_MEDIAN, pairs
 
 
+@pytest.mark.nightly
 def test_recorded_pairs_are_shown_with_what_was_measured():
     pairs = list(recorded())
     assert len({pair.name for pair in pairs}) == len(pairs) > 0
     assert all(pair.true > 1 for pair in pairs), "a fix that made its training slower"
 
 
+@pytest.mark.nightly
 def test_the_page_has_a_line_for_each_planted_cause_and_lists_the_misses(monkeypatch):
     """The pairs are made up: a fifth of the runs are plans, predicted 25 % too low; single fixes, 5 %."""
     monkeypatch.setattr(gains, "planned", lambda seed: Pair("a plan", seed, 2.0, 2.0, 1.5, 1.4, 1.6))
@@ -69,6 +72,7 @@ def test_the_page_has_a_line_for_each_planted_cause_and_lists_the_misses(monkeyp
     assert missed[0].endswith("1.50x (1.40 to 1.60) predicted, 2.00x true")
 
 
+@pytest.mark.nightly
 def test_nine_of_ten_intervals_contain_the_gain_that_came():
     pairs = [pair for name in FIXES for pair in (simulated(name, SEEDS[0]),) if pair.predicted]
     pairs += [pair for pair in map(planned, range(4_310, 4_330)) if pair.predicted]

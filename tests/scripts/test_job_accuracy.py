@@ -1,8 +1,10 @@
 """The script that publishes the accuracy of the analysis of jobs."""
 
 import job_accuracy
+import pytest
 
 
+@pytest.mark.nightly
 def test_the_page_has_every_cause_and_all_parts(monkeypatch):
     """One cause is judged; the answers of the others are made up, all of them right."""
     judge = job_accuracy.judged

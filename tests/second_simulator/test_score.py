@@ -8,6 +8,7 @@ FLOOR = 14
 """Right verdicts on every second kind of program; 15 of 19 were measured."""
 
 
+@pytest.mark.nightly
 def test_verdicts_on_runs_of_an_independent_simulator() -> None:
     runs = judged(range(0, len(PROGRAMS), 2))
     wrong = [f"{run.kind}: {run.answer}, not {sorted(run.truth.accepted)}" for run in runs if not run.right]

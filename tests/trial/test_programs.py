@@ -99,7 +99,8 @@ for _ in range(10_000):
 """
 
 
-@pytest.mark.parametrize("installed", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("installed", [False, True])
 def test_an_edit_on_a_branch_is_measured_also_by_an_absolute_path(
     installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,6 +86,7 @@ for _ in range(100_000):
 """
 
 
+@pytest.mark.nightly
 def test_programs_that_cannot_run_at_the_same_time_run_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_program_that_makes_no_more_steps_ends_with_what_is_known(
         assert 10e6 < result.step_ns < 16e6
 
 
+@pytest.mark.nightly
 def test_a_program_that_fails_by_itself_is_a_failure_also_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -187,6 +187,7 @@ def test_a_worker_that_is_killed_midway_changes_nothing(files, run, tmp_path):
     assert names(run(tasks, killed_once)) == [file.name.encode() for file in files]
 
 
+@pytest.mark.nightly
 def test_memory_and_time_are_limited_for_each_recording(files):
     limits = WorkerLimits(processes=2, memory_bytes=1 << 30, seconds_per_file=5.0)
     task = "tests.jobs.execution.test_rank_analysis:handler"

@@ -24,7 +24,7 @@ def context_without(missing, **job):
 @pytest.mark.parametrize(
     ("job", "missing"),
     [(PIPELINE, ranks) for ranks in ((1,), (5,), (13,), (1, 13), (8,))]
-    + [(MEGATRON, ranks) for ranks in ((5,), (20, 22), (0, 1, 2, 3))],
+    + [pytest.param(MEGATRON, ranks, marks=pytest.mark.nightly) for ranks in ((5,), (20, 22), (0, 1, 2, 3))],
 )
 def test_a_slow_rank_is_found_with_its_gain_although_others_are_missing(job, missing):
     slow = 9 if job is PIPELINE else 21
@@ -58,10 +58,16 @@ def test_a_missing_slow_rank_is_no_slow_link():
     assert "slow_link" not in {culprit.candidate.cause for culprit in culprits_of(context).culprits}
 
 
-PARTS = [(cause, 2, seed) for cause in ("unsynchronised_gc", "data_imbalance", "stage_imbalance") for seed in (3, 4, 6)]
+PART_CAUSES = ("unsynchronised_gc", "data_imbalance", "stage_imbalance")
+PARTS = [(cause, 2, seed) for seed in (3, 4, 6) for cause in PART_CAUSES] + [
+    ("stage_imbalance", 4, 3),
+    ("stage_imbalance", 4, 4),
+]
 
 
-@pytest.mark.parametrize(("cause", "every", "seed"), [*PARTS, ("stage_imbalance", 4, 3), ("stage_imbalance", 4, 4)])
+@pytest.mark.parametrize(
+    ("cause", "every", "seed"), [*PARTS[:3], *(pytest.param(*part, marks=pytest.mark.nightly) for part in PARTS[3:])]
+)
 def test_a_part_of_the_ranks_shows_a_cause_of_all(cause, every, seed):
     """The gain is that of the job with all ranks, since the fix is one of all."""
     _, summaries = planted(cause, seed)

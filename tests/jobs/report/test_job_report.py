@@ -173,6 +173,7 @@ def test_an_error_in_the_analysis_costs_only_the_job(monkeypatch):
     assert [straggler.rank for straggler in job.stragglers] == [2], "by the accounts"
 
 
+@pytest.mark.nightly
 def test_of_4096_ranks_none_is_lost():
     """Ranks of one host repeat: the analysis is linear in the ranks."""
     eight = simulated(steps=2)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,14 @@ def simulated(folder: Path, ranks: int = 4) -> Path:
     """Writes the traces of a job whose rank 2 waits for data."""
     program = TOPOLOGIES["data"](Shape(ranks=ranks, steps=5, seed=1), Faults(input={2: 0.5}))
     write_traces(program, execute(program), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def saved_job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A job of 12 ranks with its saved report, as the command line writes it."""
+    folder = simulated(tmp_path_factory.mktemp("saved") / "job", ranks=12)
+    assert main(["diagnose", "--write", str(folder)]) == 0
     return folder
 
 
@@ -80,11 +89,8 @@ def test_a_brief_answer_has_only_the_verdict(move_in: MoveIn, tmp_path: Path) ->
     assert "steps" not in answer
 
 
-def test_the_saved_report_is_shown_without_reading_a_trace(
-    move_in: MoveIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = simulated(tmp_path / "job", ranks=12)
-    assert main(["diagnose", "--write", str(folder)]) == 0
+def test_the_saved_report_is_shown_without_reading_a_trace(move_in: MoveIn, tmp_path: Path, saved_job: Path) -> None:
+    shutil.copytree(saved_job, tmp_path / "job")
     tenant = move_in(tmp_path)  # the fake analysis
     answer = answer_of(tenant)
     assert (answer["basis"], answer["other_version"], answer["job"]["run"]) == ("saved", False, "job")
@@ -105,10 +111,9 @@ def training_of(tenant: Tenant) -> dict[str, Any]:
 
 
 def test_the_list_has_the_saved_verdict_and_no_trace_is_analysed(
-    move_in: MoveIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    move_in: MoveIn, tmp_path: Path, saved_job: Path
 ) -> None:
-    folder = simulated(tmp_path / "job", ranks=12)
-    assert main(["diagnose", "--write", str(folder)]) == 0
+    shutil.copytree(saved_job, tmp_path / "job")
     tenant = move_in(tmp_path, analyse="tests.plugin.no_such_module:analyse")
     training = training_of(tenant)
     saved = tenant.ready(f"job?id={training['runs'][0]['id']}").json or {}
@@ -133,9 +138,8 @@ def test_the_list_names_no_rank_until_the_ranks_are_judged_together(move_in: Mov
     assert training_of(tenant)["job"]["verdict"] == computed["job"]["verdict"]
 
 
-def test_a_stale_report_is_not_shown(move_in: MoveIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = simulated(tmp_path / "job", ranks=12)
-    assert main(["diagnose", "--write", str(folder)]) == 0
+def test_a_stale_report_is_not_shown(move_in: MoveIn, tmp_path: Path, saved_job: Path) -> None:
+    folder = shutil.copytree(saved_job, tmp_path / "job")
     os.utime(folder / "rank7.pt.trace.json", (1, 1))
     tenant = move_in(tmp_path, analyse=DIAGNOSE)
     answer = answer_of(tenant)
@@ -167,17 +171,17 @@ def test_a_recording_of_one_process_has_no_job(move_in: MoveIn, tmp_path: Path) 
     assert alone["because"].startswith("No other recording of this run")
 
 
-def test_an_untrusted_report_is_not_shown(move_in: MoveIn, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = simulated(tmp_path / "job", ranks=12)
-    assert main(["diagnose", "--write", str(folder)]) == 0
+def test_an_untrusted_report_is_not_shown(move_in: MoveIn, tmp_path: Path, saved_job: Path) -> None:
+    folder = shutil.copytree(saved_job, tmp_path / "job")
     (folder / "rank0.pt.trace.json.job.bottlenecks.json").write_text('{"format": 1}')
     answer = answer_of(move_in(tmp_path, analyse=DIAGNOSE))
     assert answer["basis"] == "accounts"
     assert "is not the saved report of a job" in answer["because"]
 
 
-@pytest.mark.parametrize("damage", [False, True])
-@pytest.mark.parametrize("save", [False, True])
+@pytest.mark.parametrize(
+    ("save", "damage"), [(True, False), (False, False), pytest.param(True, True, marks=pytest.mark.nightly)]
+)
 def test_names_of_hosts_are_hidden(
     move_in: MoveIn, tmp_path: Path, capsys: pytest.CaptureFixture[str], save: bool, damage: bool
 ) -> None:

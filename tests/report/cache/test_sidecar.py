@@ -183,7 +183,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_an_accepted_sidecar_can_be_rendered(trace, data):
     """One value anywhere in a valid sidecar is replaced: it is refused, or can be rendered in every form."""
