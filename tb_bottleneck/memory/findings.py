@@ -2,6 +2,7 @@
 that it needs was not recorded."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -203,10 +204,10 @@ def fp32_memory(memory: TraceMemory, steps: Steps) -> MemoryFinding | None:
 def _fp32_share(memory: TraceMemory) -> float | None:
     """Returns the fraction of the matrix multiplications whose first input has the type fp32; None if types were not
     recorded."""
-    rows = _named(memory, Kind.CPU_OP, _PRODUCTS)
-    types = [memory.trace.signatures[memory.trace.events.signature[row]][1] for row in rows.tolist()]
-    known = [text for text in types if text]
-    return sum(bool(_FLOAT.match(text)) for text in known) / len(known) if known else None
+    signatures = memory.trace.events.signature[_named(memory, Kind.CPU_OP, _PRODUCTS)]
+    counts = Counter(memory.trace.signatures[signature][1] for signature in signatures.tolist())
+    known = {text: count for text, count in counts.items() if text}
+    return sum(count for text, count in known.items() if _FLOAT.match(text)) / sum(known.values()) if known else None
 
 
 def _named(memory: TraceMemory, kind: Kind, pattern: re.Pattern[str]) -> Rows:

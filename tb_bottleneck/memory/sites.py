@@ -82,13 +82,13 @@ class TracePlaces:
         line of the call (0 if it was not recorded)."""
         trace = self._trace
         thread, time = self._blocks.thread[chosen], self._blocks.begin[chosen]
-        operator = self._around(thread, time, self._rows_named(Kind.CPU_OP, _is_operator))
+        operator = self._around(thread, time, self._operators)
         _, forward = linked_forward(trace, forward_links(trace), thread, time)
         linked = forward >= 0
         thread = np.where(linked, trace.events.thread[forward], thread)
         time = np.where(linked, trace.events.start[forward], time)
-        module = self._around(thread, time, self._rows_named(Kind.PYTHON, _is_module))
-        frame = self._around(thread, time, self._rows_named(Kind.PYTHON, is_user_frame))
+        module = self._around(thread, time, self._modules)
+        frame = self._around(thread, time, self._frames)
         python = trace.rows(Kind.PYTHON) if len(trace.call_lines) else np.empty(0, np.intp)
         call = self._around(thread, time, python[trace.call_lines.of(python) > 0])
         inside = (frame >= 0) & (trace.events.start[call] > trace.events.start[frame])
@@ -109,6 +109,18 @@ class TracePlaces:
             function=function,
             path=self._modules_around(module) if module >= 0 else (),
         )
+
+    @cached_property
+    def _operators(self) -> Rows:
+        return self._rows_named(Kind.CPU_OP, _is_operator)
+
+    @cached_property
+    def _modules(self) -> Rows:
+        return self._rows_named(Kind.PYTHON, _is_module)
+
+    @cached_property
+    def _frames(self) -> Rows:
+        return self._rows_named(Kind.PYTHON, is_user_frame)
 
     def _rows_named(self, kind: Kind, test: Callable[[str], bool]) -> Rows:
         rows = self._trace.rows(kind)

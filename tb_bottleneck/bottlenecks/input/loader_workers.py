@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.bottlenecks.input.loader import (
@@ -89,6 +90,7 @@ def workers_advised(recording: Recording) -> Measure | Missing:
     )
 
 
+@memoized
 def workers_used(recording: Recording) -> Measure | Missing:
     """The loader's num_workers from the run's context; otherwise the number of threads that send indices to workers
     (count)."""

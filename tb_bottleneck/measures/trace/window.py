@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.base.measure import Measure
@@ -80,6 +81,7 @@ def with_example(value: float, unit: str, per: str, begin: Ints, end: Ints) -> M
 _ITERATIONS = ("enumerate(DataLoader)#", "enumerate(DataPipe)#")
 
 
+@memoized
 def fetches(recording: Recording) -> Rows:
     """Returns the event rows in which the training loop takes a batch from a DataLoader or DataPipe ("fetches").
 
