@@ -13,16 +13,11 @@ from tests.browser.stage import NAME, RIGHT_TO_LEFT, UNTRUSTED_NAME, write
 
 
 @pytest.mark.parametrize("view", ["diagnosis", *VIEWS])
-def test_axe_finds_nothing_in_both_themes(opened, view):
+def test_axe_finds_nothing_in_both_themes_and_no_view_scrolls_sideways(opened, view):
     """Rules of WCAG 2 A and AA. axe-core is a development dependency of the tab and is put into the page from disk."""
     seen = opened(view)
     for dark in (False, True):
         assert violations(seen, dark) == []
-
-
-@pytest.mark.parametrize("view", ["diagnosis", *VIEWS])
-def test_no_view_scrolls_sideways(opened, view):
-    seen = opened(view)
     for width in (360, 768, 1280, 3840):
         seen.page.set_viewport_size({"width": width, "height": 900})
         seen.page.wait_for_timeout(300)

@@ -174,18 +174,15 @@ def test_untrusted_names_are_text(compare, compared_board):
         assert all(urlsplit(one).netloc == urlsplit(compared_board).netloc for one in seen.requests)
 
 
-@pytest.mark.parametrize("pair", [("h200", "v100"), ("fed", "tiny"), ("fed", "")], ids=["both", "refused", "choice"])
-def test_axe_finds_nothing_in_both_themes(compare, pair):
+@pytest.mark.parametrize(
+    "pair",
+    [("h200", "v100"), ("fed", "tiny"), (UNTRUSTED_RUN, "v100"), ("fed", "")],
+    ids=["both", "refused", "harmful", "choice"],
+)
+def test_axe_finds_nothing_in_both_themes_and_nothing_scrolls_sideways(compare, pair):
     seen = compare(*pair)
     for dark in (False, True):
         assert violations(seen, dark) == []
-
-
-@pytest.mark.parametrize(
-    "pair", [("h200", "v100"), (UNTRUSTED_RUN, "v100"), ("fed", "")], ids=["both", "harmful", "choice"]
-)
-def test_nothing_scrolls_sideways(compare, pair):
-    seen = compare(*pair)
     for width in (360, 768, 1280, 3840):
         seen.page.set_viewport_size({"width": width, "height": 900})
         seen.page.wait_for_timeout(300)

@@ -166,7 +166,11 @@ def test_a_new_recording_appears_by_the_reload_button(tmp_path, board, visit):
 
 @pytest.mark.parametrize(
     "flags",
-    [["--load_fast=false"], ["--path_prefix", "/foo/bar"], ["--logdir_spec"]],
+    [
+        ["--load_fast=false"],
+        pytest.param(["--path_prefix", "/foo/bar"], marks=pytest.mark.nightly),
+        pytest.param(["--logdir_spec"], marks=pytest.mark.nightly),
+    ],
     ids=["python loader", "path prefix", "logdir spec"],
 )
 def test_it_works_however_tensorboard_was_started(tmp_path, board, visit, flags):

@@ -277,12 +277,9 @@ def opened(request: pytest.FixtureRequest) -> Visit:
     return seen
 
 
-def test_axe_finds_nothing_in_both_themes(opened):
+def test_axe_finds_nothing_in_both_themes_and_nothing_scrolls_sideways(opened):
     for dark in (False, True):
         assert violations(opened, dark) == []
-
-
-def test_nothing_scrolls_sideways(opened):
     for width in WIDTHS:
         opened.page.set_viewport_size({"width": width, "height": 900})
         opened.page.wait_for_timeout(300)
