@@ -20,6 +20,7 @@ examples:
   tb-bottleneck diagnose runs/resnet/host_42.1764.pt.trace.json.gz
   tb-bottleneck diagnose runs/                       all recordings under a logdir
   tb-bottleneck diagnose runs/ --json > reports.json one object: {"reports": [...], "jobs": [...]}
+  tb-bottleneck diagnose runs/mine --full            everything that was found: about 100 lines
   tb-bottleneck diagnose runs/ --brief               at most 1,500 characters per training, for agents and messages
   tb-bottleneck diagnose runs/mine --html report.html  a page to send
   tb-bottleneck diagnose runs/ --fail-over input=10% CI gate: exit status 1 if `input` exceeds 10 % of the time
@@ -53,8 +54,8 @@ def add(commands: "Subparsers") -> None:
         commands,
         "diagnose",
         "analyse recordings: files, run directories or whole logdirs",
-        "Analyses traces of torch.profiler and event files of the monitor, and prints one report for each: where "
-        "the time of a step goes, why, and what to change first.",
+        "Analyses traces of torch.profiler and event files of the monitor, and prints at most 30 lines for each "
+        "training: what to change first, where the time of a step goes, the line, and the code of the fix.",
         EXAMPLES,
     )
     add_recordings(diagnose)
@@ -65,6 +66,7 @@ def add(commands: "Subparsers") -> None:
         action="store_true",
         help="print at most 1,500 characters of plain text for each training: action, gain, cause, line, fix",
     )
+    form.add_argument("--full", action="store_true", help="print everything that was found, not only 30 lines")
     diagnose.add_argument(
         "--write",
         action="store_true",
@@ -145,24 +147,29 @@ def _show(analysis: Analysis, options: argparse.Namespace) -> None:
         return
     from tb_bottleneck.report.source_lines import add_source, source_folder
     from tb_bottleneck.text.report import render
+    from tb_bottleneck.text.summary import summary
 
     layout, folder = stdout_layout(), source_folder()
     for report in analysis.reports:
         add_source(report, folder)
     if len(analysis.reports) == 1:
-        print(render(analysis.reports[0], layout), end="")
-        return
-    print("\n\n".join(_texts(analysis, layout)), end="")
+        print((render if options.full else summary)(analysis.reports[0], layout), end="")
+    else:
+        print("\n\n".join(_texts(analysis, layout, options.full)), end="")
+    if not options.full:
+        print("\nEverything that was found: the same command with --full")
 
 
-def _texts(analysis: Analysis, layout: "Layout") -> "Iterator[str]":
+def _texts(analysis: Analysis, layout: "Layout", full: bool) -> "Iterator[str]":
     """Yields the table of all trainings, then the report of each training, in the order of the files."""
     from tb_bottleneck.text.job import render_training
+    from tb_bottleneck.text.summary import summary
     from tb_bottleneck.text.table import table_text
     from tb_bottleneck.text.table_rows import sorted_rows
 
     rows = analysis.rows(None)
-    yield table_text(sorted_rows(rows), layout)
+    if len(rows) > 1:
+        yield table_text(sorted_rows(rows), layout)
     if len(rows) > MANY:
         yield layout.text(
             [
@@ -171,4 +178,4 @@ def _texts(analysis: Analysis, layout: "Layout") -> "Iterator[str]":
             ]
         )
     for row in rows:
-        yield render_training(row, layout)
+        yield render_training(row, layout) if full else summary(row.job or row.report, layout)

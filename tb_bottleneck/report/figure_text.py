@@ -3,7 +3,7 @@
 For the JSON form of a report, see json_form.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tb_bottleneck.base.units import bytes_text, duration_text, rate_text, share_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -76,3 +76,16 @@ def bounds_text(low: float, high: float) -> str:
 def small_share_text(share: float) -> str:
     """Returns `share` (0 to 1) as a percentage, or "less than 0.1 %"."""
     return share_text(share) if share >= 0.001 else "less than 0.1 %"
+
+
+def ranges_text(ranks: Sequence[int]) -> str:
+    """Returns the sorted `ranks` as text with ranges: "rank 3" or "ranks 0-3, 5"."""
+    parts: list[list[int]] = []
+    for rank in ranks:
+        if parts and rank == parts[-1][1] + 1:
+            parts[-1][1] = rank
+        else:
+            parts.append([rank, rank])
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts[:20])
+    more = ", ..." if len(parts) > 20 else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"

@@ -1,9 +1,9 @@
 """Formats jobs and trainings as plain text for a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tb_bottleneck.base.units import duration_text, share_text
-from tb_bottleneck.report.figure_text import bounds_text, factor_text, small_share_text, value_text
+from tb_bottleneck.report.figure_text import bounds_text, factor_text, ranges_text, small_share_text, value_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text import efficiency
 from tb_bottleneck.text.document import RULE, Line, Part, fix_lines, heading, wrapped
@@ -78,19 +78,6 @@ def _groups(job: pb.Job) -> Iterator[str]:
         bandwidth = f", {group.bus_gbps:.3g} GB/s bus bandwidth" if group.bus_gbps else ""
         shares = f"waiting {share_text(group.wait_share)}, transfer {share_text(group.wire_share)}"
         yield f"  {group.kind}, {group.count} of {size} ranks: {shares}{bandwidth}"
-
-
-def ranges_text(ranks: Sequence[int]) -> str:
-    """Returns the sorted `ranks` as text with ranges: "rank 3" or "ranks 0-3, 5"."""
-    parts: list[list[int]] = []
-    for rank in ranks:
-        if parts and rank == parts[-1][1] + 1:
-            parts[-1][1] = rank
-        else:
-            parts.append([rank, rank])
-    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts[:20])
-    more = ", ..." if len(parts) > 20 else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
 
 
 def _without_stragglers(speedup: pb.Speedup) -> str:

@@ -88,12 +88,9 @@ def document_of(report: pb.Report) -> Iterator[Part]:
 
 def _about(report: pb.Report) -> Iterator[Part]:
     if report.device.kind:
-        kind = report.device.kind
-        unnamed = f"{_DEVICES[kind]} (name not recorded)" if kind in _DEVICES else kind.upper()
-        name = report.device.name or unnamed
         rank = f", rank {report.rank} (of {report.world_size} ranks)" if report.world_size > 1 else ""
         count = f", one of {report.device.count} in use" if report.device.count > 1 else ""
-        yield f"Device: {name}{count}{rank}"
+        yield f"Device: {device_text(report)}{count}{rank}"
     if report.HasField("window"):
         window, step = report.window, report.window.step_ns
         spread = _spread(step) if window.steps > 1 else ""
@@ -107,6 +104,13 @@ def _about(report: pb.Report) -> Iterator[Part]:
             yield f"Step: {duration_text(step_ns_of(report) or 0.0)} without the profiler"
         basis, source = _BASIS.get(window.basis, window.basis), _SOURCES.get(report.evidence_source, "")
         yield f"Window: {_length(window)}, {steps}, {basis}{source}"
+
+
+def device_text(report: pb.Report) -> str:
+    """Returns the name of the device, or its kind if the name was not recorded; empty if the kind is not known."""
+    kind = report.device.kind
+    unnamed = f"{_DEVICES[kind]} (name not recorded)" if kind in _DEVICES else kind.upper()
+    return report.device.name or unnamed
 
 
 def _length(window: pb.Window) -> str:

@@ -124,7 +124,7 @@ def input_pipeline_lines(pipeline: pb.InputPipeline) -> Iterator[Part]:
     """Yields the lines about the stages of the input pipeline."""
     yield heading("Making a batch, by stage" if pipeline.stages else "Making a batch")
     if pipeline.stages:
-        yield from wrapped(_about(pipeline))
+        yield from wrapped(input_text(pipeline))
     stages = [stage for stage in pipeline.stages if stage.share >= _MIN_SHARE]
     rows = [
         (
@@ -141,7 +141,8 @@ def input_pipeline_lines(pipeline: pb.InputPipeline) -> Iterator[Part]:
         yield from wrapped(_storage(pipeline.storage))
 
 
-def _about(pipeline: pb.InputPipeline) -> str:
+def input_text(pipeline: pb.InputPipeline) -> str:
+    """Returns a sentence about who makes batches, and how long a batch takes."""
     how = "from its Python frames" if pipeline.basis == "frames" else "from samples of the workers' stacks"
     parts = [f"One process takes {duration_text(pipeline.batch_ns)} for a batch"] if pipeline.batch_ns else []
     if pipeline.HasField("workers"):

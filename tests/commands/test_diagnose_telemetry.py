@@ -39,7 +39,7 @@ def test_both_evidence_sources_are_printed_as_json(logdir, capsys):
 
 
 def test_an_event_file_can_be_named_itself(logdir, capsys):
-    assert main(["diagnose", str(logdir / "tb_bottleneck" / "mine" / NAME)]) == 0
+    assert main(["diagnose", "--full", str(logdir / "tb_bottleneck" / "mine" / NAME)]) == 0
     assert "timed by the monitor, without a profiler" in " ".join(capsys.readouterr().out.split())
 
 

@@ -66,7 +66,7 @@ def test_several_reports_come_after_their_table(logdir, capsys, monkeypatch):
     assert main(["diagnose", str(logdir)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Training")
-    assert out.index("Gain left") < out.index("Time per regime")
+    assert out.index("Gain left") < out.index(" confidence: ")
     assert "tb-bottleneck diagnose FILE" not in out
     monkeypatch.setattr(diagnose, "MANY", 1)
     main(["diagnose", str(logdir)])

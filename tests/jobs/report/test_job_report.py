@@ -19,9 +19,10 @@ from tb_bottleneck.jobs.report.wording import health_message
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.measures.efficiency.figure import known
 from tb_bottleneck.report.efficiency.figures import add_figures
+from tb_bottleneck.report.figure_text import ranges_text
 from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.text.job import ranges_text, render_job
+from tb_bottleneck.text.job import render_job
 
 
 def report_of(summary):

@@ -1,0 +1,133 @@
+"""A report in at most 30 lines of a terminal: the answer, where the time goes, the line, two figures and the code."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from tb_bottleneck.base.units import bytes_text, duration_text, one_line, share_text
+from tb_bottleneck.report.digest import step_ns_of
+from tb_bottleneck.report.figure_text import lines_text, place_text, ranges_text, value_text
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.text.answer import AnswerCause, answer_of
+from tb_bottleneck.text.document import RULE, Line, Part, Table, bar, code_lines, fix_lines, heading, wrapped
+from tb_bottleneck.text.report import device_text
+from tb_bottleneck.text.sections import input_text, place_of
+from tb_bottleneck.text.terminal import Layout
+
+MAX_SUMMARY = 30
+"""Lines of a summary."""
+_MIN_ROW, _MIN_PLACE = 0.03, 0.05
+"""Smallest shares of a row of the account, and of a place in the cost of its cause."""
+_MAX_ROWS, _MAX_EVIDENCE, _MAX_NEXT, _MAX_CODE, _MAX_REASONS = 5, 2, 2, 7, 3
+_SENTENCE, _TITLE = 190, 100
+_CORRECTED = ("profiler_overhead",)
+"""Defects that the figures do not suffer from, because they are corrected."""
+_SEVERITIES = {"critical": "Critical", "warning": "Worth fixing", "info": "Minor", "none": "No problem"}
+_NO_VERDICT = {
+    "unreadable": "This file cannot be read as a trace.",
+    "snapshot": "A snapshot of the allocator: it shows the memory, and has no times.",
+}
+_Block: TypeAlias = tuple[int, Sequence[Part]]
+
+
+def summary(report: pb.Report | pb.Job, layout: Layout | None = None) -> str:
+    """Returns a report, or the report of a job, in at most MAX_SUMMARY lines, fitted into `layout`.
+
+    If a report needs more lines, whole blocks are left out, the least important ones first.
+    """
+    blocks = [(rank, (layout or Layout()).text(parts)) for rank, parts in _blocks(report)]
+    blocks = [block for block in blocks if block[1].strip()]
+    less_important = sorted((block for block in blocks if block[0]), key=lambda block: -block[0])
+    while sum(text.count("\n") for _, text in blocks) > MAX_SUMMARY and less_important:
+        blocks.remove(less_important.pop(0))
+    return "".join(text for _, text in blocks)
+
+
+def _blocks(report: pb.Report | pb.Job) -> Iterator[_Block]:
+    """Yields blocks of the summary with their ranks. Blocks with the highest rank are left out first, those with rank 0
+    never."""
+    yield 0, [Line(one_line(_title(report), _SENTENCE), "title"), RULE]
+    if isinstance(report, pb.Report) and not report.HasField("verdict"):
+        yield from _without_verdict(report)
+        return
+    answer = answer_of(report)
+    action = report.verdict.action if answer.severity == report.verdict.severity else answer.action
+    yield (
+        0,
+        [
+            Line(one_line(action or answer.sentence, _SENTENCE), "strong"),
+            *wrapped(one_line(answer.sentence, _SENTENCE) if action else ""),
+        ],
+    )
+    if isinstance(report, pb.Report):
+        yield 1, wrapped(one_line(report.job_headline, _SENTENCE))
+    severity = _SEVERITIES.get(answer.severity, answer.severity)
+    yield 2, [Line(f"{severity}, {report.verdict.confidence} confidence: {_subject(report)}", answer.severity)]
+    yield 3, _account(report)
+    if answer.lead is not None:
+        yield from _cause(answer.lead)
+    if isinstance(report, pb.Report) and report.HasField("input"):
+        yield 6, ["", input_text(report.input)]
+    yield 4, ["", *_next(answer.others)]
+    for reason in [reason for reason in report.health.reasons if reason.code not in _CORRECTED][:1]:
+        yield 7, ["", one_line(f"The recording is {report.health.status}: {reason.detail}", _SENTENCE)]
+
+
+def _title(report: pb.Report | pb.Job) -> str:
+    run = "" if report.run in ("", ".") else report.run
+    if isinstance(report, pb.Job):
+        return f"{run or 'Job'}: {ranges_text(report.ranks)} of {report.world_size}"
+    return f"{run}/{report.source}" if run else report.source
+
+
+def _subject(report: pb.Report | pb.Job) -> str:
+    """Returns the device and the step time as a sentence."""
+    if isinstance(report, pb.Job):
+        return f"A step takes {duration_text(report.step_ns)}." if report.step_ns else ""
+    step = step_ns_of(report)
+    times = f"{duration_text(step)} per step" if step and report.window.basis != "whole" else ""
+    without = " without the profiler" if times and report.HasField("unprofiled") else ""
+    return f"{', '.join(filter(None, (device_text(report), times + without)))}."
+
+
+def _account(report: pb.Report | pb.Job) -> Sequence[Part]:
+    rows = sorted((row for row in report.account if row.share >= _MIN_ROW), key=lambda row: -row.share)[:_MAX_ROWS]
+    return ["", Table("<><", [(row.title, share_text(row.share), bar(row.share)) for row in rows])] if rows else []
+
+
+def _cause(cause: AnswerCause) -> Iterator[_Block]:
+    place = next((place for place in cause.where if place.share >= _MIN_PLACE), None)
+    yield 0, ["", heading(f"{one_line(cause.title, _TITLE)} [{cause.cause}], {cause.cost}")]
+    if place is not None:
+        where = f"in {place_text(place)}: {share_text(place.share)} of this cost{lines_text(place)}"
+        yield 1, [f"   {one_line(where, _SENTENCE)}"]
+        running = place.line if place.exact else place.hottest_line
+        lines = enumerate(place.source, place.source_begin)
+        yield 5, [Line(f"     → {number:5} {text}", "code") for number, text in lines if number == running]
+    yield 5, [f"   {one_line(f'{row.label}: {value_text(row)}', _SENTENCE)}" for row in cause.evidence[:_MAX_EVIDENCE]]
+    code = list(code_lines(cause.fix.code))
+    yield 1, ["", *code[:_MAX_CODE], *([Line("       ...", "code")] if len(code) > _MAX_CODE else [])]
+    if cause.fix.trial:
+        yield 1, ["", f"   To measure it: tb-bottleneck try {cause.fix.trial} -- python train.py"]
+
+
+def _next(others: Iterable[AnswerCause]) -> Sequence[Part]:
+    return [one_line(f"Next: {cause.title} [{cause.cause}], {cause.cost}{cause.gain}", _SENTENCE) for cause in others][
+        :_MAX_NEXT
+    ]
+
+
+def _without_verdict(report: pb.Report) -> Iterator[_Block]:
+    kind = report.health.status if report.health.status == "unreadable" else report.evidence_source
+    yield 0, [_NO_VERDICT.get(kind, "There is no verdict, because the recording is not sufficient.")]
+    for rank, reason in enumerate(report.health.reasons[:_MAX_REASONS]):
+        yield rank, [f"- {one_line(reason.detail, _SENTENCE)} [{reason.code}]", *fix_lines(reason.fix)]
+    yield 3, _account(report)
+    if report.memory.parts:
+        rows = sorted(report.memory.parts, key=lambda part: -part.bytes)[:_MAX_ROWS]
+        table = Table("<>><", [(r.title, share_text(r.share), bytes_text(r.bytes), bar(r.share)) for r in rows])
+        yield 1, ["", heading(f"Memory at the peak: {bytes_text(report.memory.peak_bytes)}"), table]
+        sites = [site for site in report.memory.sites if place_of(site)][:_MAX_EVIDENCE]
+        yield 2, [f"  - {bytes_text(site.bytes)}: {place_of(site)}" for site in sites]
+    for finding in report.memory.findings[:1]:
+        cause = AnswerCause(finding.title, finding.cause, "about the memory", "", finding.fix, finding.evidence)
+        yield from _cause(cause)
