@@ -35,7 +35,6 @@ from tb_bottleneck.report.builders.telemetry_inputs import (
     TelemetryTexts,
     telemetry_confidence,
     telemetry_origin,
-    telemetry_situation,
     telemetry_window,
 )
 from tb_bottleneck.report.builders.telemetry_phases import phases_of, run_time_of
@@ -197,7 +196,7 @@ def _input_of(recording: TelemetryRecording) -> pb.InputPipeline | None:
 
 
 def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosis:
-    """Returns the verdicts and the conclusion, with the confidence and the description of the situation. If the device
+    """Returns the verdicts and the conclusion, with the confidence. If the device
     is not used, the only verdict is `gpu_unused`."""
     measures = Measures(recording)
     verdicts = judge_all(measures)
@@ -206,8 +205,7 @@ def _judge(recording: TelemetryRecording, defects: Sequence[Defect]) -> Diagnosi
     if unused is not None:
         # The account (time per regime) of the idle device is irrelevant until the work runs on this device.
         verdicts, conclusion = (unused,), Conclusion(unused.regime, unused.judgement.share, "critical")
-    situation = telemetry_situation(measures, conclusion)
-    return Diagnosis(verdicts, conclusion, telemetry_confidence(recording, defects, conclusion), situation)
+    return Diagnosis(verdicts, conclusion, telemetry_confidence(recording, defects, conclusion))
 
 
 def counted_memory(telemetry: Telemetry, kind: str) -> pb.Memory | None:

@@ -472,7 +472,7 @@ export interface Verdict {
   readonly confidence: string; // high | medium | low
   readonly headline: string; // one sentence for users
   readonly title: string; // label of the regime
-  readonly situation?: string; // what kind of task this is, what can still be changed, and what timers of the program do not see
+  readonly situation?: string; // what a run without a problem shows and what can still be changed, and what timers of the program do not see
   readonly action: string; // what to change first and its gain, one sentence for users; empty if nothing is worth changing
   readonly memory_alert?: MemoryAlert; // absent without a problem of the memory that is worth fixing
   readonly action_cause?: string; // what the action removes and its cost; absent if `headline` is about its regime

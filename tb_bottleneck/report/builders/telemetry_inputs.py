@@ -5,20 +5,14 @@ from dataclasses import dataclass, field
 from string import Template
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.units import NS_PER_S, share_text
-from tb_bottleneck.bottlenecks.compute import rule as compute
-from tb_bottleneck.bottlenecks.input import rule as input
-from tb_bottleneck.bottlenecks.input.pipeline import loader_wait_time
 from tb_bottleneck.bottlenecks.judge import Conclusion
 from tb_bottleneck.bottlenecks.recoverable import UNSEEN, UnknownTime, recoverable_by_window
 from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, FIRES, AnyCause, AnyVerdict
 from tb_bottleneck.bottlenecks.telemetry_judge import RULES
 from tb_bottleneck.bottlenecks.texts import CauseAdvice, EvidenceLine, regime_advice, telemetry_advice
-from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.telemetry.device import own_work
-from tb_bottleneck.measures.telemetry.host import timed_phase_count
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.report.builders.evidence_source_texts import Context, figures
 from tb_bottleneck.report.builders.gains import LARGE_UNEXPLAINED_SHARE
@@ -32,7 +26,6 @@ from tb_bottleneck.report.builders.recording_description import (
     spread_of,
     text_fact,
 )
-from tb_bottleneck.report.builders.situation import beside_problem, rest_of
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 FOR_CODE = frozenset({"storage_advice", "threads_beside_others", "threads_to_use", "workers_beside_main"})
@@ -186,17 +179,3 @@ def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect
     in_doubt = conclusion.regime == Regime.UNEXPLAINED or (in_doubt and conclusion.regime != Regime.GPU_UNUSED)
     enough = len(recording.steps) >= MIN_TELEMETRY_STEPS
     return "medium" if enough and limit_known and not in_doubt and not defects else "low"
-
-
-def telemetry_situation(measures: Measures[TelemetryRecording], conclusion: Conclusion) -> str:
-    """Returns sentences about the model and the data of a monitored run; empty if the timed phases of its steps or the
-    work of its device are not known."""
-    known = isinstance(measures(own_work), Measure) and isinstance(measures(timed_phase_count), Measure)
-    if conclusion.regime in (Regime.UNEXPLAINED, Regime.GPU_UNUSED) or not known:
-        return ""
-    account = measures.account
-    waits = isinstance(measures(loader_wait_time), Measure)
-    data = "unseen" if not waits else "complex" if account.share(Regime.INPUT) >= input.FIRES_AT else "simple"
-    rest = rest_of(account)
-    is_large = measures.value(own_work, 0.0) >= compute.FIRES_AT * rest > 0
-    return beside_problem(is_large, data, measures.on_device)
