@@ -51,6 +51,7 @@ def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """Sets a scratch cache directory for fixtures that outlive a test, such as servers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TB_BOTTLENECK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("TB_BOTTLENECK_QUIET", "1")  # each monitor would start a diagnosis
         yield
 
 

@@ -1,6 +1,7 @@
 """`tb-bottleneck diagnose`: analyses recordings and prints one report for each."""
 
 import argparse
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,8 @@ or, with torch alone (at least 19 steps):
           prof.step()
 """
 
+_FOOTER = 2
+"""Lines after the last training: an empty one, and how to see everything."""
 MANY = 20
 """If more trainings than this are printed, a hint says how to see a single report."""
 
@@ -54,7 +57,7 @@ def add(commands: "Subparsers") -> None:
         commands,
         "diagnose",
         "analyse recordings: files, run directories or whole logdirs",
-        "Analyses traces of torch.profiler and event files of the monitor, and prints at most 30 lines for each "
+        "Analyses traces of torch.profiler and event files of the monitor, and prints a screen for each "
         "training: what to change first, where the time of a step goes, the line, and the code of the fix.",
         EXAMPLES,
     )
@@ -66,7 +69,14 @@ def add(commands: "Subparsers") -> None:
         action="store_true",
         help="print at most 1,500 characters of plain text for each training: action, gain, cause, line, fix",
     )
-    form.add_argument("--full", action="store_true", help="print everything that was found, not only 30 lines")
+    form.add_argument("--full", action="store_true", help="print everything that was found")
+    form.add_argument(
+        "--lines",
+        type=int,
+        default=32,
+        metavar="N",
+        help="print at most N lines for each training (default: %(default)s)",
+    )
     diagnose.add_argument(
         "--write",
         action="store_true",
@@ -150,18 +160,21 @@ def _show(analysis: Analysis, options: argparse.Namespace) -> None:
     from tb_bottleneck.text.summary import summary
 
     layout, folder = stdout_layout(), source_folder()
+    lines = max(options.lines - _FOOTER, 1)
     for report in analysis.reports:
         add_source(report, folder)
     if len(analysis.reports) == 1:
-        print((render if options.full else summary)(analysis.reports[0], layout), end="")
+        text = render(analysis.reports[0], layout) if options.full else summary(analysis.reports[0], layout, lines)
+        print(text, end="")
     else:
-        print("\n\n".join(_texts(analysis, layout, options.full)), end="")
+        print("\n\n".join(_texts(analysis, layout, 0 if options.full else lines)), end="")
     if not options.full:
-        print("\nEverything that was found: the same command with --full")
+        print(f"\nEverything that was found: tb-bottleneck diagnose --full {shlex.join(options.paths)}")
 
 
-def _texts(analysis: Analysis, layout: "Layout", full: bool) -> "Iterator[str]":
-    """Yields the table of all trainings, then the report of each training, in the order of the files."""
+def _texts(analysis: Analysis, layout: "Layout", lines: int) -> "Iterator[str]":
+    """Yields the table of all trainings, then each training in at most `lines` lines (0: all), in the order of the
+    files."""
     from tb_bottleneck.text.job import render_training
     from tb_bottleneck.text.summary import summary
     from tb_bottleneck.text.table import table_text
@@ -178,4 +191,4 @@ def _texts(analysis: Analysis, layout: "Layout", full: bool) -> "Iterator[str]":
             ]
         )
     for row in rows:
-        yield render_training(row, layout) if full else summary(row.job or row.report, layout)
+        yield summary(row.job or row.report, layout, lines) if lines else render_training(row, layout)

@@ -1,7 +1,6 @@
 """`tb-bottleneck run`: runs an unchanged training script with the monitor."""
 
 import argparse
-import contextlib
 import importlib.util
 import os
 import sys
@@ -96,19 +95,8 @@ def _run(options: argparse.Namespace) -> int:
 
     monitor = Monitor(options.logdir, captures=options.captures, module_depth=options.modules)
     with monitor:
-        try:
-            if options.module:
-                run_module(options.module)
-            else:
-                run_script(options.script, options.arguments)
-        finally:
-            _print_next_command(monitor.directory)
+        if options.module:
+            run_module(options.module)
+        else:
+            run_script(options.script, options.arguments)
     return 0
-
-
-def _print_next_command(directory: str | None) -> None:
-    """Prints the command that reads the recording in `directory`, on rank 0 only. Does not change the exit status of
-    the program."""
-    if directory is not None and "_rank0_" in os.path.basename(directory):
-        with contextlib.suppress(OSError):
-            print(f"tb-bottleneck: recorded; to see the result: tb-bottleneck diagnose {directory}", file=sys.stderr)

@@ -30,6 +30,7 @@ def child(
     environment = {name: value for name, value in os.environ.items() if name not in _JOB}
     paths = [str(PACKAGE_ROOT), *filter(None, [environment.get("PYTHONPATH")])]
     environment |= {"PYTHONPATH": os.pathsep.join(paths), "TB_BOTTLENECK_CACHE": str(folder / "cache")}
+    environment["TB_BOTTLENECK_QUIET"] = "1"
     environment |= dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
     process = subprocess.Popen(
         [sys.executable, *arguments],

@@ -3,6 +3,7 @@
 import atexit
 import logging
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -130,7 +131,7 @@ class Monitor:
         atexit.unregister(self.stop)
         try:
             session.stop(error)
-            session.tell_results()
+            session.tell_results(error or getattr(getattr(sys, "last_type", None), "__name__", ""))
             if session.started_too_early:
                 _log.warning(
                     "the monitor started before init_process_group, so it did not know the rank: start it afterwards, "

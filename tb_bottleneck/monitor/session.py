@@ -31,7 +31,7 @@ from tb_bottleneck.monitor.hooks import (
     tensor_transfers,
 )
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
-from tb_bottleneck.monitor.results_hint import tell_results
+from tb_bottleneck.monitor.results import tell_results
 from tb_bottleneck.monitor.samplers.sampler import Sampler
 from tb_bottleneck.monitor.steps.device_timing import DeviceSpans, ThreadTime
 from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
@@ -156,10 +156,10 @@ class Session:
         """The number of workers of the DataLoader with the most workers."""
         return self._facts.loaders.workers
 
-    def tell_results(self) -> None:
-        """Tells the user where the results are, if this process has rank 0 and has recorded a step."""
-        if self._rank.rank == 0 and self.clock.steps > 0:
-            tell_results(self._options.logdir)
+    def tell_results(self, error: str) -> None:
+        """Shows the user what limits the training, if this process has rank 0. `error` is as in `stop`."""
+        if self._rank.rank == 0 and self._directory is not None:
+            tell_results(self._options.logdir, str(self._directory), self.clock.steps, error)
 
     def stop(self, error: str = "") -> None:
         """Restores torch, and writes the remaining data. A Ctrl-C during this call takes effect at its end.

@@ -17,7 +17,7 @@ MAX_SUMMARY = 30
 """Lines of a summary."""
 _MIN_ROW, _MIN_PLACE = 0.03, 0.05
 """Smallest shares of a row of the account, and of a place in the cost of its cause."""
-_MAX_ROWS, _MAX_EVIDENCE, _MAX_NEXT, _MAX_CODE, _MAX_REASONS = 5, 2, 2, 7, 3
+_MAX_ROWS, _MAX_EVIDENCE, _MAX_NEXT, _MAX_REASONS = 5, 2, 2, 3
 _SENTENCE, _TITLE = 190, 100
 _CORRECTED = ("profiler_overhead",)
 """Defects that the figures do not suffer from, because they are corrected."""
@@ -29,25 +29,25 @@ _NO_VERDICT = {
 _Block: TypeAlias = tuple[int, Sequence[Part]]
 
 
-def summary(report: pb.Report | pb.Job, layout: Layout | None = None) -> str:
-    """Returns a report, or the report of a job, in at most MAX_SUMMARY lines, fitted into `layout`.
+def summary(report: pb.Report | pb.Job, layout: Layout | None = None, lines: int = MAX_SUMMARY) -> str:
+    """Returns a report, or the report of a job, in at most `lines` lines, fitted into `layout`.
 
     If a report needs more lines, whole blocks are left out, the least important ones first.
     """
-    blocks = [(rank, (layout or Layout()).text(parts)) for rank, parts in _blocks(report)]
+    blocks = [(rank, (layout or Layout()).text(parts)) for rank, parts in _blocks(report, max(lines // 4, 2))]
     blocks = [block for block in blocks if block[1].strip()]
     less_important = sorted((block for block in blocks if block[0]), key=lambda block: -block[0])
-    while sum(text.count("\n") for _, text in blocks) > MAX_SUMMARY and less_important:
+    while sum(text.count("\n") for _, text in blocks) > lines and less_important:
         blocks.remove(less_important.pop(0))
     return "".join(text for _, text in blocks)
 
 
-def _blocks(report: pb.Report | pb.Job) -> Iterator[_Block]:
-    """Yields blocks of the summary with their ranks. Blocks with the highest rank are left out first, those with rank 0
-    never."""
-    yield 0, [Line(one_line(_title(report), _SENTENCE), "title"), RULE]
+def _blocks(report: pb.Report | pb.Job, code: int) -> Iterator[_Block]:
+    """Yields blocks of the summary with their ranks; that of the fix has at most `code` lines. Blocks with the highest
+    rank are left out first, those with rank 0 never."""
+    yield 3, [Line(one_line(_title(report), _SENTENCE), "title"), RULE]
     if isinstance(report, pb.Report) and not report.HasField("verdict"):
-        yield from _without_verdict(report)
+        yield from _without_verdict(report, code)
         return
     answer = answer_of(report)
     action = report.verdict.action if answer.severity == report.verdict.severity else answer.action
@@ -62,14 +62,14 @@ def _blocks(report: pb.Report | pb.Job) -> Iterator[_Block]:
         yield 1, wrapped(one_line(report.job_headline, _SENTENCE))
     severity = _SEVERITIES.get(answer.severity, answer.severity)
     yield 2, [Line(f"{severity}, {report.verdict.confidence} confidence: {_subject(report)}", answer.severity)]
-    yield 3, _account(report)
+    yield 4, _account(report)
     if answer.lead is not None:
-        yield from _cause(answer.lead)
+        yield from _cause(answer.lead, code)
     if isinstance(report, pb.Report) and report.HasField("input"):
-        yield 6, ["", input_text(report.input)]
-    yield 4, ["", *_next(answer.others)]
+        yield 7, ["", input_text(report.input)]
+    yield 5, ["", *_next(answer.others)]
     for reason in [reason for reason in report.health.reasons if reason.code not in _CORRECTED][:1]:
-        yield 7, ["", one_line(f"The recording is {report.health.status}: {reason.detail}", _SENTENCE)]
+        yield 8, ["", one_line(f"The recording is {report.health.status}: {reason.detail}", _SENTENCE)]
 
 
 def _title(report: pb.Report | pb.Job) -> str:
@@ -94,18 +94,18 @@ def _account(report: pb.Report | pb.Job) -> Sequence[Part]:
     return ["", Table("<><", [(row.title, share_text(row.share), bar(row.share)) for row in rows])] if rows else []
 
 
-def _cause(cause: AnswerCause) -> Iterator[_Block]:
+def _cause(cause: AnswerCause, code: int) -> Iterator[_Block]:
     place = next((place for place in cause.where if place.share >= _MIN_PLACE), None)
     yield 0, ["", heading(f"{one_line(cause.title, _TITLE)} [{cause.cause}], {cause.cost}")]
     if place is not None:
         where = f"in {place_text(place)}: {share_text(place.share)} of this cost{lines_text(place)}"
-        yield 1, [f"   {one_line(where, _SENTENCE)}"]
+        yield 0, [f"   {one_line(where, _SENTENCE)}"]
         running = place.line if place.exact else place.hottest_line
         lines = enumerate(place.source, place.source_begin)
-        yield 5, [Line(f"     → {number:5} {text}", "code") for number, text in lines if number == running]
-    yield 5, [f"   {one_line(f'{row.label}: {value_text(row)}', _SENTENCE)}" for row in cause.evidence[:_MAX_EVIDENCE]]
-    code = list(code_lines(cause.fix.code))
-    yield 1, ["", *code[:_MAX_CODE], *([Line("       ...", "code")] if len(code) > _MAX_CODE else [])]
+        yield 6, [Line(f"     → {number:5} {text}", "code") for number, text in lines if number == running]
+    yield 6, [f"   {one_line(f'{row.label}: {value_text(row)}', _SENTENCE)}" for row in cause.evidence[:_MAX_EVIDENCE]]
+    fix = list(code_lines(cause.fix.code))
+    yield 1, ["", *fix[:code], *([Line("       ...", "code")] if len(fix) > code else [])]
     if cause.fix.trial:
         yield 1, ["", f"   To measure it: tb-bottleneck try {cause.fix.trial} -- python train.py"]
 
@@ -116,12 +116,12 @@ def _next(others: Iterable[AnswerCause]) -> Sequence[Part]:
     ]
 
 
-def _without_verdict(report: pb.Report) -> Iterator[_Block]:
+def _without_verdict(report: pb.Report, code: int) -> Iterator[_Block]:
     kind = report.health.status if report.health.status == "unreadable" else report.evidence_source
     yield 0, [_NO_VERDICT.get(kind, "There is no verdict, because the recording is not sufficient.")]
     for rank, reason in enumerate(report.health.reasons[:_MAX_REASONS]):
         yield rank, [f"- {one_line(reason.detail, _SENTENCE)} [{reason.code}]", *fix_lines(reason.fix)]
-    yield 3, _account(report)
+    yield 4, _account(report)
     if report.memory.parts:
         rows = sorted(report.memory.parts, key=lambda part: -part.bytes)[:_MAX_ROWS]
         table = Table("<>><", [(r.title, share_text(r.share), bytes_text(r.bytes), bar(r.share)) for r in rows])
@@ -130,4 +130,4 @@ def _without_verdict(report: pb.Report) -> Iterator[_Block]:
         yield 2, [f"  - {bytes_text(site.bytes)}: {place_of(site)}" for site in sites]
     for finding in report.memory.findings[:1]:
         cause = AnswerCause(finding.title, finding.cause, "about the memory", "", finding.fix, finding.evidence)
-        yield from _cause(cause)
+        yield from _cause(cause, code)

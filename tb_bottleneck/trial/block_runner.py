@@ -81,7 +81,12 @@ class Blocks:
         }
         # Our package must be found also where the working directory does not have it.
         path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
-        process.start(self.python, spec, change.folder, {**os.environ, "PYTHONPATH": path, **change.variables})
+        process.start(
+            self.python,
+            spec,
+            change.folder,
+            {**os.environ, "PYTHONPATH": path, "TB_BOTTLENECK_QUIET": "1", **change.variables},
+        )
 
 
 def _take_turns(processes: Sequence[Process], is_over: Ended) -> None:
