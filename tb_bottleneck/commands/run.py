@@ -18,6 +18,7 @@ EXAMPLES = """\
 examples:
   tb-bottleneck run --logdir runs/mine train.py --epochs 3
   tb-bottleneck run --logdir runs/mine -m my_package.train --epochs 3
+  tb-bottleneck run --logdir runs/mine -- python train.py --epochs 3
   torchrun --nproc-per-node 8 -m tb_bottleneck run --logdir runs/mine train.py
 
 Options of the monitor come before the script; all further arguments belong to the script. Processes that the script
@@ -71,7 +72,17 @@ def add(commands: "Subparsers") -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Raises NotFound if torch or the program to run is missing; otherwise returns 0."""
+    """Raises NotFound if torch or the program to run is missing; otherwise returns 0. `python` before the program is
+    left out."""
+    if os.path.basename(options.script or "").startswith("python") and not Path(options.script).exists():
+        from tb_bottleneck.trial.programs import program_of
+
+        try:
+            _, program = program_of([os.path.basename(options.script), *options.arguments])
+        except ValueError as error:
+            raise NotFound(str(error)) from None
+        options.script, options.module = (None, list(program[1:])) if program[0] == "-m" else (program[0], None)
+        options.arguments = list(program[1:])
     if importlib.util.find_spec("torch") is None:
         raise NotFound(f"torch is not installed for {sys.executable}, so there is no training to monitor")
     if options.script is not None and not Path(options.script).exists():

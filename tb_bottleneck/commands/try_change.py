@@ -107,7 +107,8 @@ def command_of(arguments: list[str]) -> tuple[list[str], list[str]]:
 
 def _try(options: argparse.Namespace) -> int:
     from tb_bottleneck.trial.block_result import BlockFailed
-    from tb_bottleneck.trial.block_runner import Blocks, program_of
+    from tb_bottleneck.trial.block_runner import Blocks
+    from tb_bottleneck.trial.programs import program_of
     from tb_bottleneck.trial.saved import SavedBlocks
 
     try:

@@ -128,30 +128,3 @@ def _in_copy(program: tuple[str, ...], folder: str) -> tuple[str, ...]:
     if not os.path.isfile(os.path.join(folder, script)):
         raise BlockFailed(f"{one_line(program[0])} is not in the git work tree, of which --patch and --rev run a copy")
     return (script, *program[1:])
-
-
-def program_of(command: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Returns the interpreter and the other words of a command such as `python train.py --epochs 3`.
-
-    Raises:
-        ValueError: the command does not start a Python program.
-    """
-    words = list(command)
-    if not words:
-        raise ValueError("there is no command: put it after --, for example: -- python train.py --epochs 3")
-    name = os.path.basename(words[0])
-    if name.startswith("python"):
-        python = sys.executable if name in ("python", "python3") else words.pop(0)
-        words = words if python != sys.executable else words[1:]
-        while words and words[0] == "-u":
-            words = words[1:]
-    elif words[0].endswith(".py"):
-        python = sys.executable
-    else:
-        raise ValueError(
-            f"{one_line(words[0])} is no Python program. Give the command of one process: -- python train.py …; what "
-            "torchrun or accelerate launch would start."
-        )
-    if not words or (words[0].startswith("-") and words[0] != "-m"):
-        raise ValueError("only `python SCRIPT …` and `python -m MODULE …` can be tried")
-    return python, tuple(words)

@@ -1,9 +1,38 @@
-"""Runs a program in this process, as Python would run it."""
+"""Finds the program in a command, and runs a program in this process, as Python would run it."""
 
 import os
 import runpy
 import sys
 from collections.abc import Sequence
+
+from tb_bottleneck.base.units import one_line
+
+
+def program_of(command: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Returns the interpreter and the other words of a command such as `python train.py --epochs 3`.
+
+    Raises:
+        ValueError: the command does not start a Python program.
+    """
+    words = list(command)
+    if not words:
+        raise ValueError("there is no command: put it after --, for example: -- python train.py --epochs 3")
+    name = os.path.basename(words[0])
+    if name.startswith("python"):
+        python = sys.executable if name in ("python", "python3") else words.pop(0)
+        words = words if python != sys.executable else words[1:]
+        while words and words[0] == "-u":
+            words = words[1:]
+    elif words[0].endswith(".py"):
+        python = sys.executable
+    else:
+        raise ValueError(
+            f"{one_line(words[0])} is no Python program. Give the command of one process: -- python train.py …; what "
+            "torchrun or accelerate launch would start."
+        )
+    if not words or (words[0].startswith("-") and words[0] != "-m"):
+        raise ValueError("only `python SCRIPT …` and `python -m MODULE …` can be tried")
+    return python, tuple(words)
 
 
 def run_script(script: str, arguments: Sequence[str]) -> None:

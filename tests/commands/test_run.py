@@ -34,6 +34,26 @@ def test_it_says_what_to_do_next(tmp_path: Path) -> None:
     assert "saw no step of this training: a step ends with optimizer.step()" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("python", "train.py", "--x"), ("--", "python3", "-u", "train.py", "--x"), ("python", "-m", "train", "--x")],
+)
+def test_python_before_the_program_is_left_out(
+    tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tb_bottleneck.commands import run
+    from tb_bottleneck.trial import programs
+
+    started: list[object] = []
+    monkeypatch.setattr(programs, "run_script", lambda script, arguments: started.append([script, *arguments]))
+    monkeypatch.setattr(programs, "run_module", lambda arguments: started.append(["-m", *arguments]))
+    (tmp_path / "train.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "_check_module", lambda arguments: None)
+    assert main(["run", "--logdir", "logs", *words]) == 0
+    assert started == [["-m", "train", "--x"] if "-m" in words else ["train.py", "--x"]]
+
+
 @pytest.mark.nightly
 def test_the_script_can_import_modules_next_to_it_unless_the_path_is_safe(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("")

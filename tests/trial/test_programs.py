@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import main
-from tb_bottleneck.trial.block_runner import program_of
+from tb_bottleneck.trial.programs import program_of
 
 
 @pytest.mark.parametrize(
