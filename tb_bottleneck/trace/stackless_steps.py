@@ -5,7 +5,7 @@ and writes the number of steps with stacks into the trace. A report is only abou
 without stacks show how long the same operators, and the code between these operators, take without stacks.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from tb_bottleneck.trace.columns.memory_events import MemoryEvents
 from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.table import Ints
+from tb_bottleneck.trace.table import Bools, Ints, Rows
 
 KEY = "tb_bottleneck_steps_with_stacks"
 """The top-level key of a trace with the number of steps with stacks."""
@@ -61,7 +61,13 @@ def split_off(
     stackless = None
     if len(edges) > 1:
         after = operators[(events.start[operators] >= edges[0]) & (events.start[operators] < edges[-1])]
-        stackless = StacklessSteps(events.take(after), edges)
-    kept = events.take(events.start < limit)
+        stackless = StacklessSteps(_part(events, after), edges)
+    kept = _part(events, events.start < limit)
     kept = replace(kept, duration=packed(np.minimum(kept.end[:], limit) - kept.start[:]))
     return kept, memory.take(memory.time < limit), stackless
+
+
+def _part(events: Events, rows: Rows | Bools) -> Events:
+    """Returns the selected rows, stored in as little memory as those of `events`."""
+    columns = {column.name: getattr(events, column.name)[rows] for column in fields(events)}
+    return Events(**{name: values if name == "start" else packed(values) for name, values in columns.items()})
