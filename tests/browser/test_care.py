@@ -40,6 +40,7 @@ def test_the_tabs_are_walked_with_the_arrow_keys(look):
 def test_the_focus_stays_in_the_view_when_what_had_it_goes_away(look):
     """A press on evidence opens the timeline and removes the button: the next Tab began at the top of the page."""
     seen = look("diagnosis")
+    seen.frame.locator(".finding summary", has_text="Evidence").first.click()
     seen.frame.locator("button.link", has_text="for example").first.press("Enter")
     expect(seen.frame.locator("section.timeline canvas")).to_be_visible(timeout=PATIENCE)
     expect(seen.frame.locator("#panel")).to_be_focused()

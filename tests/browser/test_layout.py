@@ -97,20 +97,16 @@ def test_the_hint_of_the_timeline_is_shown_whole(look, width):
     assert hidden <= 0
 
 
-def test_a_wide_page_has_no_empty_column(staged_board, visit):
-    """What to change is the longest part; the rest follows the account in the column beside it."""
-    seen = visit(staged_board, quote(f"starved/{NAME}", safe=""), viewport={"width": 2560, "height": 1440})
-    halves = seen.frame.locator(".halves > .half")
+def test_the_answer_the_bar_and_the_code_are_on_the_first_screen(staged_board, visit):
+    """Everything else is folded; nothing of it is lost."""
+    seen = visit(staged_board, quote(f"starved/{NAME}", safe=""), viewport={"width": 1400, "height": 900})
     expect(seen.frame.locator("section.account")).to_be_visible(timeout=PATIENCE)
-    expect(seen.frame.locator(".regimes")).to_be_visible(timeout=PATIENCE)
-    account, findings, rest = (halves.nth(number).bounding_box() for number in range(3))
-    assert account
-    assert findings
-    assert rest
-    assert findings["x"] > account["x"] + account["width"]
-    assert rest["x"] == account["x"]
-    assert 0 <= rest["y"] - (account["y"] + account["height"]) < 60
-    seen.page.set_viewport_size({"width": 1000, "height": 900})
-    expect(seen.frame.locator(".halves")).to_be_visible()
-    tops = [box["y"] for number in range(3) if (box := halves.nth(number).bounding_box())]
-    assert tops == sorted(tops)
+    code = seen.frame.locator(".finding .code").first
+    expect(code).to_be_visible(timeout=PATIENCE)
+    (box,) = [code.bounding_box()]
+    assert box["y"] + box["height"] <= 900
+    assert seen.frame.evaluate("document.documentElement.scrollHeight") <= 1800
+    checked = seen.frame.locator(".regimes")
+    expect(checked).not_to_be_visible()
+    seen.frame.locator("summary", has_text="What was checked").click()
+    expect(checked).to_be_visible()

@@ -24,6 +24,7 @@ def test_a_phase_of_the_run_leads_to_its_telemetry_in_detail(look):
     seen = look("diagnosis", run="watched", source=EVENTS)
     phases = seen.frame.locator("section.phases")
     expect(phases).to_contain_text("Waiting for data", timeout=PATIENCE)
+    seen.frame.locator("summary", has_text="The run over time").click()
     assert phases.locator("tbody tr").count() >= 3
     lost = phases.locator("tbody tr", has_text="Critical")
     assert lost.locator("th").inner_text().startswith(("4:", "5:"))

@@ -18,6 +18,7 @@ VIEWER = """<script>
 
 def test_evidence_leads_to_its_place_on_the_timeline(look):
     seen = look("diagnosis")
+    seen.frame.locator(".finding summary", has_text="Evidence").first.click()
     place = seen.frame.locator("button.link", has_text="for example").first
     label = place.locator("xpath=ancestor::th").inner_text().split("\n")[0]
     place.click()

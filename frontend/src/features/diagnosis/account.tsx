@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { colourOf, isLost, LABEL_COLOUR } from "../../shared/colours";
 import type { AccountRow } from "../../shared/report";
 import { duration, share, shortShare } from "../../shared/text/format";
+import { Fold } from "../../shared/widgets/fold";
 import { Swatch } from "../../shared/widgets/swatch";
 import { accountRows } from "./account_rows";
 import { needsDevice } from "./checked";
@@ -22,40 +23,52 @@ export function Account({ account, inSteps, onCpu }: AccountProps) {
     <section class="account">
       <h2>{inSteps ? "Where each step’s time goes" : "Where the recorded time goes"}</h2>
       <Bar rows={timed} hovered={hovered} setHovered={setHovered} />
-      <table aria-label="Where the time goes, by regime">
-        <thead>
-          <tr>
-            <th scope="col">Regime</th>
-            <th scope="col" class="figure">Share</th>
-            <th scope="col" class="figure">{inSteps ? "Per step" : "Time"}</th>
-            <th scope="col">What it means</th>
-          </tr>
-        </thead>
-        <tbody>
-          {timed.map((row) => (
-            <tr
-              key={row.regime}
-              class={hovered === row.regime ? "hovered" : undefined}
-              onPointerEnter={() => setHovered(row.regime)}
-              onPointerLeave={() => setHovered(undefined)}
-            >
-              <th scope="row">
-                <Swatch regime={row.regime} />
-                {nameOf(row)}
-              </th>
-              <td class="figure">{share(row.share)}</td>
-              <td class="figure">{duration(row.ns_per_step)}</td>
-              <td class="meaning">{row.meaning}</td>
+      <ul class="shares" aria-label="Regimes with the most time">
+        {timed.slice(0, LEGEND).map((row) => (
+          <li key={row.regime}>
+            <Swatch regime={row.regime} />
+            {nameOf(row)} <span class="muted">{shortShare(row.share)}</span>
+          </li>
+        ))}
+      </ul>
+      <Fold title="Time of each regime, and what it means">
+        <table aria-label="Where the time goes, by regime">
+          <thead>
+            <tr>
+              <th scope="col">Regime</th>
+              <th scope="col" class="figure">Share</th>
+              <th scope="col" class="figure">{inSteps ? "Per step" : "Time"}</th>
+              <th scope="col">What it means</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-      {timed.some(({ regime }) => isLost(regime)) && <p class="muted footnote">Hatched: time in which {onCpu ? "no operator computes" : "the device does no useful work"}.</p>}
-      <RegimesWithoutTime rows={onCpu ? empty.filter(({ regime }) => !needsDevice(regime)) : empty} />
+          </thead>
+          <tbody>
+            {timed.map((row) => (
+              <tr
+                key={row.regime}
+                class={hovered === row.regime ? "hovered" : undefined}
+                onPointerEnter={() => setHovered(row.regime)}
+                onPointerLeave={() => setHovered(undefined)}
+              >
+                <th scope="row">
+                  <Swatch regime={row.regime} />
+                  {nameOf(row)}
+                </th>
+                <td class="figure">{share(row.share)}</td>
+                <td class="figure">{duration(row.ns_per_step)}</td>
+                <td class="meaning">{row.meaning}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {timed.some(({ regime }) => isLost(regime)) && <p class="muted footnote">Hatched: time in which {onCpu ? "no operator computes" : "the device does no useful work"}.</p>}
+        <RegimesWithoutTime rows={onCpu ? empty.filter(({ regime }) => !needsDevice(regime)) : empty} />
+      </Fold>
     </section>
   );
 }
 
+/** Regimes whose shares are shown below the bar. */
+const LEGEND = 5;
 const nameOf = (row: AccountRow) => row.title || row.regime;
 
 interface BarProps {

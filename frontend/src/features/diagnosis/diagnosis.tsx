@@ -3,15 +3,15 @@ import type { ComponentChildren } from "preact";
 import type { Disagreement, Replay, Report } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
 import { share } from "../../shared/text/format";
+import { Fold } from "../../shared/widgets/fold";
 import { Health } from "../../shared/widgets/health";
 import { lazyView } from "../../shared/widgets/lazy_view";
 import { WithCode } from "../../shared/widgets/with_code";
 import { Account } from "./account";
 import { checkedRegimes } from "./checked";
 import { Findings } from "./findings";
-import { Facts } from "./headline";
+import { About, Facts } from "./headline";
 import { MemoryCard } from "./memory_card";
-import { memoryFindings, MemoryFindings } from "./memory_findings";
 import type { ShowPlace } from "./places";
 import { Review, type Reviewed } from "./review";
 import { untrusted } from "./untrusted";
@@ -42,46 +42,43 @@ interface Props {
 
 export function Diagnosis({ report, details, phases, run, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
   const { account, broken_parts: broken, findings, memory, plan, window, verdict } = report;
-  const aboutMemory = memoryFindings(report);
-  const facts = window && <Facts report={report} />;
+  const health = report.health && <Health health={report.health} />;
   return (
     <>
-      {verdict && facts}
-      {report.health && <Health health={report.health} />}
-      {!verdict && facts}
-      {reviewed && <Review {...reviewed} cause="" title="the recording" />}
-      {verdict?.situation && <p><WithCode text={verdict.situation} /></p>}
-      {window?.correction && <p class="unprofiled">{window.correction}</p>}
-      {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
-      <div class="halves with-sidebar">
-        <div class="half">
-          {phases}
-          {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} onCpu={report.device?.kind === "cpu"} />}
-          {run}
-        </div>
-        <div class="half">
-          <Findings
-            findings={findings}
-            beside={aboutMemory.length > 0 && <MemoryFindings findings={aboutMemory} showMemory={showMemory} reviewed={reviewed} />}
-            besideLeads={verdict?.memory_alert?.leads ?? false}
-            begin={window?.begin_ns}
-            judged={verdict !== undefined}
-            showFocus={showFocus}
-            reviewed={reviewed}
-            showPlace={showPlace}
-          />
+      {verdict ? <About report={report} /> : [health, window && <Facts report={report} />]}
+      {account.length > 0 && <Account account={account} inSteps={window?.basis !== "whole"} onCpu={report.device?.kind === "cpu"} />}
+      <Findings report={report} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} showMemory={showMemory} />
+      {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
+      {(plan.length > 0 || report.replay) && (
+        <Fold title="Order of changes, and accuracy of the predictions">
           {plan.length > 0 && <Plan plan={plan} findings={findings} />}
           {report.replay && <ReplayNote replay={report.replay} />}
-          {predict && verdict && report.evidence_source !== "telemetry" && <WhatIfLink predict={predict} />}
-        </div>
-        <div class="half">
+        </Fold>
+      )}
+      {(run || phases) && <Fold title="The run over time">{[phases, run]}</Fold>}
+      {(efficiency || details || memory) && (
+        <Fold title="Efficiency, input, compilation and memory">
           {efficiency}
           {details}
           {memory && <MemoryCard memory={memory} open={showMemory} />}
-          {report.regimes.length + broken.length > 0 && <Regimes regimes={checkedRegimes(report)} broken={broken} />}
-        </div>
-      </div>
-      <Disagreements disagreements={report.disagreements} untrusted={untrusted(report)} />
+        </Fold>
+      )}
+      {verdict && (
+        <Fold title={`The recording${report.health?.reasons.length ? ", and what limits it" : ""}`}>
+          {window && <Facts report={report} />}
+          {health}
+          {verdict.situation && <p><WithCode text={verdict.situation} /></p>}
+          {window?.correction && <p class="unprofiled">{window.correction}</p>}
+          {report.unprofiled?.sentence && <p class="unprofiled">{report.unprofiled.sentence}</p>}
+          <Disagreements disagreements={report.disagreements} untrusted={untrusted(report)} />
+          {reviewed && <Review {...reviewed} cause="" title="the recording" />}
+        </Fold>
+      )}
+      {report.regimes.length + broken.length > 0 && (
+        <Fold title="What was checked">
+          <Regimes regimes={checkedRegimes(report)} broken={broken} />
+        </Fold>
+      )}
     </>
   );
 }

@@ -1,48 +1,45 @@
 // The findings, costliest first: the cost, the gain of the fix, the fix itself and the evidence.
-import type { ComponentChildren } from "preact";
-import type { Evidence, Finding, Speedup } from "../../shared/report";
+import type { Evidence, Finding, Report, Speedup } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
 import { occurrence } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";
 import { CostAndGain, FindingCard } from "../../shared/widgets/finding_card";
+import { Fold } from "../../shared/widgets/fold";
+import { AboutMemory, memoryFindings } from "./memory_findings";
 import { Places, type ShowPlace } from "./places";
 import { Review, type Reviewed } from "./review";
 
 interface Props {
-  readonly findings: readonly Finding[];
-  /** Further findings, about the memory, and whether they are more urgent. */
-  readonly beside?: ComponentChildren;
-  readonly besideLeads: boolean;
-  readonly begin: number | undefined; // start of the window on the recording's clock, ns
-  readonly judged: boolean;
+  readonly report: Report;
   /** Shows the range of a piece of evidence. Undefined if that is not possible. */
   readonly showFocus: ((focus: Focus) => void) | undefined;
   readonly reviewed: Reviewed | undefined;
   readonly showPlace?: ShowPlace | undefined;
+  readonly showMemory: (() => void) | undefined;
 }
 
-export function Findings({ findings, beside, besideLeads, begin, judged, showFocus, reviewed, showPlace }: Props) {
-  if (findings.length === 0 && !beside) {
-    return judged ? (
-      <section>
-        <h2>What to change</h2>
-        <p class="muted">No known cause was found in this recording.</p>
-      </section>
-    ) : null;
-  }
+/** The first finding, and the others folded. Those about the memory come first if they are more urgent. */
+export function Findings({ report, showFocus, reviewed, showPlace, showMemory }: Props) {
+  const begin = report.window?.begin_ns;
+  const aboutTime = report.findings.map((finding, index) => (
+    <OneFinding key={`${finding.cause} ${index}`} finding={finding} begin={begin} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
+  ));
+  const aboutMemory = memoryFindings(report).map((finding) => <AboutMemory key={finding.cause} finding={finding} showMemory={showMemory} reviewed={reviewed} />);
+  const [first, ...others] = report.verdict?.memory_alert?.leads ? [...aboutMemory, ...aboutTime] : [...aboutTime, ...aboutMemory];
+  if (!first) return report.verdict ? <p class="muted">No known cause was found in this recording.</p> : null;
   return (
     <section>
-      <h2>What to change</h2>
-      {besideLeads && beside}
-      {findings.map((finding, index) => (
-        <OneFinding key={`${finding.cause} ${index}`} finding={finding} begin={begin} showFocus={showFocus} reviewed={reviewed} showPlace={showPlace} />
-      ))}
-      {!besideLeads && beside}
+      <h2 class="visually-hidden">What to change</h2>
+      {first}
+      {others.length > 0 && <Fold title={others.length === 1 ? "One more finding" : `${others.length} more findings`}>{others}</Fold>}
     </section>
   );
 }
 
-type Context = Pick<Props, "begin" | "showFocus">;
+interface Context {
+  readonly begin: number | undefined; // start of the window on the recording's clock, ns
+  readonly showFocus: Props["showFocus"];
+}
 
 function OneFinding({ finding, begin, showFocus, reviewed, showPlace }: Context & Pick<Props, "reviewed" | "showPlace"> & { finding: Finding }) {
   const { cause, regime, cost_share, evidence, fix, speedup: gain, where } = finding;

@@ -90,6 +90,13 @@ function Badge({ label: { text, icon, tone } }: { label: Label }) {
   );
 }
 
+/** The step time and the device in one line. */
+export function About({ report: { unprofiled, window, device } }: { report: Report }) {
+  const step = unprofiled ? unprofiledStep(unprofiled) : window?.basis === "whole" ? undefined : window?.step_ns?.mean;
+  const parts = [step !== undefined && `${duration(step)} per step${unprofiled ? " without the profiler" : ""}`, device && (device.name || deviceLabel(device))];
+  return <p class="about muted">{parts.filter(Boolean).join(" · ")}</p>;
+}
+
 export function Facts({ report: { window, device, rank, world_size, verdict, unprofiled, evidence_source: source } }: { report: Report }) {
   const facts = [
     unprofiled && <Fact key="unprofiled" name="Step without profiler" value={duration(unprofiledStep(unprofiled))} note={unprofiledSteps(unprofiled) > 0 ? `${count(unprofiledSteps(unprofiled))} steps` : ""} />,

@@ -6,7 +6,7 @@ import { FindingCard } from "../../shared/widgets/finding_card";
 import { Review, type Reviewed } from "./review";
 
 interface Props {
-  readonly findings: readonly MemoryFinding[];
+  readonly finding: MemoryFinding;
   /** Opens the memory view. Undefined where there are no views. */
   readonly showMemory: (() => void) | undefined;
   readonly reviewed: Reviewed | undefined;
@@ -15,20 +15,16 @@ interface Props {
 /** The findings about the memory that stand among those about time. */
 export const memoryFindings = ({ memory }: Report): readonly MemoryFinding[] => memory?.findings.filter(({ headline }) => headline !== "") ?? [];
 
-export function MemoryFindings({ findings, showMemory, reviewed }: Props) {
+export function AboutMemory({ finding, showMemory, reviewed }: Props) {
   return (
-    <>
-      {findings.map((finding) => (
-        <FindingCard key={finding.cause} {...finding} aside={<Badge word={finding.severity} />}>
-          {showMemory && (
-            <button type="button" class="link" onClick={showMemory}>
-              Show what fills the memory
-            </button>
-          )}
-          {reviewed && <Review {...reviewed} cause={finding.cause} title={finding.title} />}
-        </FindingCard>
-      ))}
-    </>
+    <FindingCard {...finding} aside={<Badge word={finding.severity} />}>
+      {showMemory && (
+        <button type="button" class="link" onClick={showMemory}>
+          Show what fills the memory
+        </button>
+      )}
+      {reviewed && <Review {...reviewed} cause={finding.cause} title={finding.title} />}
+    </FindingCard>
   );
 }
 

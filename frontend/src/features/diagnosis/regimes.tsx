@@ -14,7 +14,6 @@ export function Regimes({ regimes, broken }: { regimes: readonly RegimeVerdict[]
   const others = regimes.filter((regime) => regime.status !== "clear").sort((a, b) => order(a) - order(b));
   return (
     <section class="regimes">
-      <h2>What was checked</h2>
       <Rows regimes={others} />
       {broken.length > 0 && (
         <ul class="checks">

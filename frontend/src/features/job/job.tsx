@@ -89,16 +89,10 @@ function Content({ answer, job, table, entry, runs, choose }: ContentProps) {
       {job.efficiency && <p class="muted footnote">{unknownText(job.efficiency)}</p>}
       <HeatMap job={job} table={table} selected={selected} toggle={toggle} openRank={openRank} />
       <Pipeline pipeline={answer.pipeline} table={table} openRank={openRank} />
-      <div class="halves">
-        <div class="half">
-          <Culprits job={job} table={table} openRank={openRank} />
-          <ByAccounts job={job} />
-        </div>
-        <div class="half">
-          <Gains job={job} />
-          <RankTimeline table={table} steps={answer.steps} selected={selected} toggle={change} openRank={openRank} />
-        </div>
-      </div>
+      <Culprits job={job} table={table} openRank={openRank} />
+      <ByAccounts job={job} />
+      <Gains job={job} />
+      <RankTimeline table={table} steps={answer.steps} selected={selected} toggle={change} openRank={openRank} />
       <ProcessGroups job={job} />
       <RankList job={job} table={table} chosen={entry.id} selected={selected} toggle={toggle} openRank={openRank} />
     </>

@@ -12,6 +12,7 @@ export function scrollToCause(cause: string): void {
       if (performance.now() < deadline) requestAnimationFrame(search);
       return;
     }
+    card.closest("details")?.setAttribute("open", ""); // further findings are folded
     card.tabIndex = -1;
     card.focus({ preventScroll: true });
     card.scrollIntoView({ block: "center" });

@@ -4,6 +4,7 @@ import { colourOf } from "../colours";
 import type { Evidence, Fix, Speedup } from "../report";
 import { evidence as valueOf, share, speedup } from "../text/format";
 import { CodeBlock } from "./code_block";
+import { Fold } from "./fold";
 import { WithCode } from "./with_code";
 
 interface Props {
@@ -37,26 +38,32 @@ export function FindingCard({ cause, title, subtitle, regime, aside, places, fix
         </h3>
         {aside}
       </header>
-      {places}
-      {fix && (
-        <>
-          <p class="summary"><WithCode text={fix.summary} /></p>
-          {fix.code && <CodeBlock text={fix.code} label={`code that fixes “${title}”`} />}
-          {fix.confirm && (
-            <p class="confirm">
-              <strong>To confirm:</strong> <WithCode text={fix.confirm} />
-            </p>
-          )}
-          {fix.trial && (
-            <p class="confirm">
-              <strong>To measure it:</strong> <code>tb-bottleneck try {fix.trial} -- python train.py</code>
-            </p>
-          )}
-          {fix.documentation && <Documentation url={fix.documentation} />}
-        </>
-      )}
-      {notes}
-      {evidence.length > 0 && <EvidenceTable evidence={evidence} occurrence={occurrence} />}
+      <div class="place-and-code">
+        <div>
+          {places}
+          {fix && <p class="summary"><WithCode text={fix.summary} /></p>}
+        </div>
+        {fix && (
+          <div>
+            {fix.code && <CodeBlock text={fix.code} label={`code that fixes “${title}”`} />}
+            {fix.trial && (
+              <p class="confirm">
+                <strong>To measure it:</strong> <code>tb-bottleneck try {fix.trial} -- python train.py</code>
+              </p>
+            )}
+          </div>
+        )}
+      </div>
+      <Fold title="Evidence, and how to confirm it">
+        {fix?.confirm && (
+          <p class="confirm">
+            <strong>To confirm:</strong> <WithCode text={fix.confirm} />
+          </p>
+        )}
+        {fix?.documentation && <Documentation url={fix.documentation} />}
+        {notes}
+        {evidence.length > 0 && <EvidenceTable evidence={evidence} occurrence={occurrence} />}
+      </Fold>
       {children}
     </section>
   );
