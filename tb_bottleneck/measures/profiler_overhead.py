@@ -55,6 +55,13 @@ def profiler_overhead(recording: Recording) -> Measure | Missing:
     return Measure(max(share, 0.0), "share", "step", len(recording.steps), source="both")
 
 
+def overhead_left(recording: Recording) -> Measure | Missing:
+    """`profiler_overhead` as evidence: missing if the profiler's time is taken out of all times."""
+    if recording.correction is not None:
+        return Missing("the profiler's own time is taken out of all times")
+    return profiler_overhead(recording)
+
+
 def _max_overhead(recording: Recording) -> float:
     """Returns the highest time (ns) that recording the events of one step can have added to the step."""
     events = recording.trace.events

@@ -20,6 +20,7 @@ _NOT_KNOWN = (
     "The recording does not show whether a tenth of the time can be saved",
 )
 _LEAST = {"critical": 0.2, "warning": 0.1}  # smallest share of the time that can be saved
+_LARGE = 0.1  # share of a regime that is not called clear, although it has no known problem
 _NOTABLE = 1 / (1 - _LEAST["warning"])
 
 
@@ -105,9 +106,12 @@ def checked_lines(report: pb.Report) -> Iterator[str]:
             yield f"  - {verdict.title}: {verdict.because}"
     for part in report.broken_parts:
         yield f"  - {part.because}"
-    clear = [verdict.title for verdict in judged if verdict.status == "clear"]
-    if clear:
-        yield f"  - Clear: {', '.join(clear)}."
+    clear = [verdict for verdict in judged if verdict.status == "clear"]
+    large = [f"{verdict.title} ({share_text(verdict.share)})" for verdict in clear if verdict.share >= _LARGE]
+    if large:
+        yield f"  - No known problem: {', '.join(large)}."
+    if len(clear) > len(large):
+        yield f"  - Clear: {', '.join(verdict.title for verdict in clear if verdict.share < _LARGE)}."
 
 
 def _needs_device(verdict: pb.RegimeVerdict) -> bool:

@@ -36,7 +36,7 @@ from tb_bottleneck.bottlenecks.memory.fusion import (
 )
 from tb_bottleneck.bottlenecks.rule_types import CLEAR, Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.profiler_overhead import profiler_overhead
+from tb_bottleneck.measures.profiler_overhead import overhead_left, profiler_overhead
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.recorded_facts import on_windows
 
@@ -92,9 +92,9 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         loop = tuple(replace(cause, cost_share=cause.cost_share + work, bounded=False) for cause in _loop(measures))
         rest = share - sum(cause.cost_share - work for cause in loop)
         if isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure):
-            uncompiled = (compiled_regions, eager_functions, broken_graphs, operators, profiler_overhead)
+            uncompiled = (compiled_regions, eager_functions, broken_graphs, operators, overhead_left)
             return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))
-        called = (operators, values_read_singly, profiler_overhead, on_windows)
+        called = (operators, values_read_singly, overhead_left, on_windows)
         if rest < FIRES_AT_ON_CPU:
             return loop
         # The gain of torch.compile was measured for models. For other programs, it is not known.
@@ -108,7 +108,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         graph_breaks,
         eager_functions,
         broken_graphs,
-        profiler_overhead,
+        overhead_left,
         on_windows,
     )
     compiled = measures.value(compiled_kernels, otherwise=0.0) >= COMPILED

@@ -15,8 +15,10 @@ from tb_bottleneck.attribution.profiler_time.host_pieces import host_pieces
 from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, overlapping
+from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.measures.profiler_overhead import overhead_left
 from tb_bottleneck.report.builders.recording_description import correction_text
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.steps import find_steps
@@ -330,6 +332,7 @@ def test_newer_python_runs_bytecode_at_full_speed() -> None:
 def test_only_time_in_which_the_device_waits_is_corrected() -> None:
     before = recording(ON_DEVICE)
     found = without_profiler_time(before)
+    assert isinstance(overhead_left(found), Missing)
     assert found.trace.device_ops.end - found.trace.device_ops.start == pytest.approx([4 * MS] * 3)
     busy = before.account.ns[Regime.COMPUTE]
     assert found.account.ns[Regime.COMPUTE] == busy
