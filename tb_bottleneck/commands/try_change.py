@@ -3,8 +3,11 @@
 import argparse
 import json
 import math
+import os
 import shlex
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from tb_bottleneck.trial.trial import Trial
 
 SLOWER = 1
+RECORDED_SECONDS, ENDING_SECONDS = 60, 30
+"""Time for recording a program of which there is no recording, and for its end after Ctrl-C."""
 EXAMPLES = """\
 examples:
   tb-bottleneck try workers=4 -- python train.py --epochs 3
@@ -33,7 +38,8 @@ examples:
   tb-bottleneck try --env OMP_NUM_THREADS=4 -- python train.py
   tb-bottleneck try --args "--batch-size 64" -- python train.py the rate of samples is compared
   tb-bottleneck try --rev HEAD~1 --fail-slower 3% -- python train.py    in CI
-  tb-bottleneck try --plan -- python train.py                   the fixes that the last report of this program suggests
+  tb-bottleneck try -- python train.py                          the fixes that the last report of this program suggests;
+                                                                without a recording, the program is recorded first
   tb-bottleneck try --resume workers=4 -- python train.py       go on after Ctrl-C, or with more --minutes
 
 In each round, the unchanged and the changed program start as fresh processes under the monitor, and train in turns of
@@ -62,7 +68,9 @@ def add(commands: "Subparsers") -> None:
     trial.add_argument("--args", dest="more", default="", metavar="TEXT", help="append arguments to the program")
     trial.add_argument("--patch", type=Path, metavar="FILE", help="apply a patch to a copy of the git work tree")
     trial.add_argument("--rev", metavar="REV", help="run another git revision, in a copy")
-    trial.add_argument("--plan", action="store_true", help="try the fixes that this program's last report suggests")
+    trial.add_argument(
+        "--plan", action="store_true", help="try the fixes that this program's last report suggests; the default"
+    )
     trial.add_argument("--logdir", default="runs", metavar="DIR", help="where the result is kept (default: runs)")
     trial.add_argument("--minutes", type=float, default=5.0, metavar="N", help="end after so long (default: 5)")
     trial.add_argument(
@@ -118,6 +126,7 @@ def _try(options: argparse.Namespace) -> int:
     script = Path(program[0]) if program[0] != "-m" else None
     if script is not None and not script.is_file():
         raise NotFound(f"no such script: {script}")
+    options.plan |= not (options.changes or options.env or options.more or options.patch or options.rev)
     folder = _folder(options, [python, *program], script)
     keep = True
     try:
@@ -213,9 +222,11 @@ def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str
 
     expected = _expected(options.logdir, program)
     if not expected:
+        _record(options, program)
+        expected = _expected(options.logdir, program)
+    if not expected:
         raise NotFound(
-            f"there is no recording of this program with a finding under {options.logdir}; make one: tb-bottleneck run "
-            f"--logdir {options.logdir} {' '.join(program)}"
+            f"no recording of this program under {options.logdir} has a finding: tb-bottleneck list {options.logdir}"
         )
     for each in expected:
         print(
@@ -240,6 +251,23 @@ def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str
     trials = [step.trial for step in steps if step.trial is not None]
     finished = time.monotonic() < deadline and all(trial.is_finished for trial in trials)
     return 0 if trials else 1, finished
+
+
+def _record(options: argparse.Namespace, program: tuple[str, ...]) -> None:
+    """Records the program under the monitor for at most RECORDED_SECONDS. Its output is not shown."""
+    print(f"There is no recording of it yet, so it is recorded for at most {RECORDED_SECONDS} s.", file=sys.stderr)
+    command = [sys.executable, "-m", "tb_bottleneck", "run", "--logdir", options.logdir, *program]
+    environment = {**os.environ, "TB_BOTTLENECK_QUIET": "1"}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as training:
+        try:
+            training.wait(RECORDED_SECONDS)
+        except subprocess.TimeoutExpired:
+            training.send_signal(signal.SIGINT)  # the monitor writes what it has
+        finally:
+            try:
+                training.wait(ENDING_SECONDS)
+            except subprocess.TimeoutExpired:
+                training.kill()
 
 
 def _step_json(step: "PlanStep", json_of: "Callable[[Trial], dict[str, object]]") -> dict[str, object]:
@@ -293,10 +321,6 @@ def _changes(options: argparse.Namespace, folder: Path) -> "list[Change]":
             Change(folder=with_revision(options.rev, folder / "tree"), label=f"--rev {options.rev}")
         )
     changes = [change.combined(common) for change in parsed(options.changes)]
-    if changes == [Change()]:
-        raise Unusable(
-            "there is no change to try: name one, or give --env, --args, --patch, --rev or --plan; see --help"
-        )
     return changes
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import main
+from tb_bottleneck.commands import try_change
 from tb_bottleneck.trial.programs import program_of
 
 
@@ -226,9 +227,34 @@ def test_wrong_usage_says_what_to_do(
     for arguments, because in (
         (["workers=4"], "there is no command"),
         (["workers=4", "--", "python", "absent.py"], "no such script"),
-        (["--", "python", str(Path(__file__))], "there is no change to try"),
         (["--patch", "absent.diff", "--", "python", str(Path(__file__))], "no such patch: absent.diff"),
-        (["--plan", "--", "python", str(Path(__file__))], "no recording of this program with a finding"),
     ):
         assert main(["try", *arguments]) == 2
         assert because in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("plan", [[], ["--plan"]])
+def test_without_a_change_the_program_is_recorded_first_and_its_fixes_are_tried(
+    plan: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Here the program makes no step, so that its recording has no finding."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text("open('ran', 'w').close()\n")
+    assert main(["try", *plan, "--", "python", "train.py"]) == 2
+    told = capsys.readouterr().err
+    assert "There is no recording of it yet, so it is recorded for at most 60 s." in told
+    assert (tmp_path / "ran").exists()
+    assert "no recording of this program under runs has a finding" in told
+
+
+@pytest.mark.nightly
+def test_a_program_that_trains_on_is_recorded_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(try_change, "RECORDED_SECONDS", 15)
+    (tmp_path / "train.py").write_text(PROGRAM)
+    main(["try", "--minutes", "0.5", "--", "python", "train.py"])
+    assert list(tmp_path.rglob("*.pt.trace.json.gz"))
+    assert "expected" in capsys.readouterr().err
