@@ -6,6 +6,7 @@ from typing import TypeAlias
 from tb_bottleneck.base.units import bytes_text, duration_text, one_line, share_text
 from tb_bottleneck.report.digest import step_ns_of
 from tb_bottleneck.report.figure_text import lines_text, place_text, ranges_text, value_text
+from tb_bottleneck.report.memory_alert import leading_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text.answer import AnswerCause, answer_of
 from tb_bottleneck.text.document import RULE, Line, Part, Table, bar, code_lines, fix_lines, heading, wrapped
@@ -50,14 +51,10 @@ def _blocks(report: pb.Report | pb.Job, code: int) -> Iterator[_Block]:
         yield from _without_verdict(report, code)
         return
     answer = answer_of(report)
-    action = report.verdict.action if answer.severity == report.verdict.severity else answer.action
-    yield (
-        0,
-        [
-            Line(one_line(action or answer.sentence, _SENTENCE), "strong"),
-            *wrapped(one_line(answer.sentence, _SENTENCE) if action else ""),
-        ],
-    )
+    # The headline of a memory problem names the action itself.
+    action = "" if leading_alert(report.verdict) else one_line(report.verdict.action, _SENTENCE)
+    sentence = one_line(answer.sentence, _SENTENCE)
+    yield 0, [Line(action or sentence, "strong"), *wrapped(sentence if action else "")]
     if isinstance(report, pb.Report):
         yield 1, wrapped(one_line(report.job_headline, _SENTENCE))
     severity = _SEVERITIES.get(answer.severity, answer.severity)
