@@ -29,3 +29,11 @@ def torch_is_left_as_it_was() -> Iterator[None]:
     yield
     assert {name: look() for name, look in PATCHED.items()} == before
     assert module._active is None
+
+
+@pytest.fixture
+def whole_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps that a busy machine makes slow do not shorten a recording."""
+    from tb_bottleneck.monitor.capture import trace_capture
+
+    monkeypatch.setattr(trace_capture, "SLOWED_NS", 1e18)

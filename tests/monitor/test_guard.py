@@ -114,7 +114,7 @@ def test_a_termination_takes_effect_at_the_end_whatever_happens() -> None:
 
 @pytest.mark.parametrize("during", ["start", "step", "stop", "export_chrome_trace"])
 def test_a_trace_survives_an_interrupt_while_it_is_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_windows: None, during: str
 ) -> None:
     """Pressed in the monitor's own call of the profiler; in `step`, in that of the last recorded step."""
     original = getattr(torch.profiler.profile, during)

@@ -9,16 +9,14 @@ from monitor.training import STEPS, Training
 from monitor.written import read
 
 from tb_bottleneck.monitor import session
-from tb_bottleneck.monitor.capture import trace_capture
 
 pytestmark = pytest.mark.usefixtures("torch_is_left_as_it_was")
 
 
-def test_a_trace_with_the_unprofiled_step_time_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_with_the_unprofiled_step_time_beside_it(tmp_path: Path, whole_windows: None) -> None:
     import gzip
     import json
 
-    monkeypatch.setattr(trace_capture, "SLOWED_NS", 1e18)  # a busy machine would shorten the recording
     with quick(tmp_path, captures=1):
         Training().run(epochs=6)
     (path,) = tmp_path.rglob("*.pt.trace.json.gz")

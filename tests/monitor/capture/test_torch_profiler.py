@@ -52,7 +52,7 @@ def test_a_trace_of_the_monitor_states_them(tmp_path: Path) -> None:
     assert not [note for note in read(tmp_path).notes if "capture" in note and "drop" in note]
 
 
-def test_the_last_recorded_steps_have_no_stacks(tmp_path: Path) -> None:
+def test_the_last_recorded_steps_have_no_stacks(tmp_path: Path, whole_windows: None) -> None:
     training = Training()
     with Monitor(tmp_path, captures=1, every_s=0.1):
         training.run(epochs=6)
