@@ -255,12 +255,14 @@ def _plan(options: argparse.Namespace, runner: "SavedBlocks", program: tuple[str
 
 def _record(options: argparse.Namespace, program: tuple[str, ...]) -> None:
     """Records the program under the monitor for at most RECORDED_SECONDS. Its output is not shown."""
-    print(f"There is no recording of it yet, so it is recorded for at most {RECORDED_SECONDS} s.", file=sys.stderr)
+    _say(f"No recording of the program was found. It is recorded for at most {RECORDED_SECONDS} s.")
     command = [sys.executable, "-m", "tb_bottleneck", "run", "--logdir", options.logdir, *program]
     environment = {**os.environ, "TB_BOTTLENECK_QUIET": "1"}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as training:
         try:
             training.wait(RECORDED_SECONDS)
+            if training.returncode:
+                _say(f"It ended with status {training.returncode}. To see why: {shlex.join(['python', *program])}")
         except subprocess.TimeoutExpired:
             training.send_signal(signal.SIGINT)  # the monitor writes what it has
         finally:

@@ -114,13 +114,17 @@ class Monitor:
                 self._session = None
                 return
             _active = self
-        atexit.register(self.stop)
+        atexit.register(self._exit)
 
     def stop(self) -> None:
         """Writes the remaining data and restores torch. May be called twice."""
         self._stop("")
 
-    def _stop(self, error: str) -> None:
+    def _exit(self) -> None:
+        """Stops at the end of the process, which may be due to an unhandled exception."""
+        self._stop("", getattr(getattr(sys, "last_type", None), "__name__", ""))
+
+    def _stop(self, error: str, unhandled: str = "") -> None:
         global _active
         with _lock:
             session, self._session = self._session, None
@@ -128,10 +132,10 @@ class Monitor:
                 return
             if _active is self:
                 _active = None
-        atexit.unregister(self.stop)
+        atexit.unregister(self._exit)
         try:
             session.stop(error)
-            session.tell_results(error or getattr(getattr(sys, "last_type", None), "__name__", ""))
+            session.tell_results(error or unhandled)
             if session.started_too_early:
                 _log.warning(
                     "the monitor started before init_process_group, so it did not know the rank: start it afterwards, "

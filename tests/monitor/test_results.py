@@ -97,3 +97,25 @@ def test_only_rank_0_of_a_real_training_speaks(tmp_path: Path, rank: str) -> Non
     )
     assert done.stdout == ""
     assert done.stderr.count("tb-bottleneck diagnose") == (1 if rank == "0" else 0)
+
+
+@pytest.mark.parametrize(("ending", "error"), [("raise ValueError", "ValueError"), ("", "")])
+def test_a_monitor_that_is_not_a_context_knows_an_error_at_exit(tmp_path: Path, ending: str, error: str) -> None:
+    """An error that was handled long before, as in a notebook, is none of the training."""
+    script = f"""
+import sys
+from monitor.training import Training
+from tb_bottleneck import Monitor
+monitor = Monitor(sys.argv[1], captures=0)
+monitor.start()
+Training().run()
+{ending or "sys.last_type = KeyError; monitor.stop()"}
+"""
+    env = {name: value for name, value in os.environ.items() if name != QUIET}
+    env |= {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False, timeout=300, env=env
+    )
+    assert ("steps before" in done.stderr) == bool(error)
+    assert f"steps before {error}" in done.stderr or not error
+    assert "tb-bottleneck diagnose" in done.stderr

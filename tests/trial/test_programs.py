@@ -242,7 +242,7 @@ def test_without_a_change_the_program_is_recorded_first_and_its_fixes_are_tried(
     (tmp_path / "train.py").write_text("open('ran', 'w').close()\n")
     assert main(["try", *plan, "--", "python", "train.py"]) == 2
     told = capsys.readouterr().err
-    assert "There is no recording of it yet, so it is recorded for at most 60 s." in told
+    assert "No recording of the program was found. It is recorded for at most 60 s." in told
     assert (tmp_path / "ran").exists()
     assert "no recording of this program under runs has a finding" in told
 
