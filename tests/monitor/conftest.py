@@ -1,9 +1,11 @@
-"""A fixture for tests that monitor real trainings."""
+"""Fixtures: a fake machine, and checks of tests that monitor real trainings."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
+from monitor.machine import Machine
 from monitor.training import Model
 from torch.optim import optimizer as torch_optimizer
 from torch.utils.data import DataLoader
@@ -21,6 +23,11 @@ PATCHED = {
     "hooks before": lambda: dict(torch_optimizer._global_optimizer_pre_hooks),
     "hooks after": lambda: dict(torch_optimizer._global_optimizer_post_hooks),
 }
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Tests facts about the CPU: its control groups, its usable cores from affinity and quotas, and its name."""
+"""Tests facts about the CPU: its control groups, its usable and physical cores, and its name."""
 
 import os
 from pathlib import Path
@@ -33,76 +33,6 @@ def test_own_first_then_each_parent(tmp_path: Path, cgroup: str, folders: tuple[
 
 def test_a_system_without_them_has_none(tmp_path: Path) -> None:
     assert cpu_groups(tmp_path) == []
-
-
-def machine(root: Path, cgroup: str = "", **files: str) -> Path:
-    """Creates a fake machine under `root`: the text of /proc/self/cgroup, and files under /sys/fs/cgroup by path."""
-    for path, text in {"proc/self/cgroup": cgroup, **{f"sys/fs/cgroup/{p}": t for p, t in files.items()}}.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
-
-
-def quotas(root: Path) -> list[float]:
-    return list(cpu.cgroup_quotas(root))
-
-
-def test_version_2_quota_is_in_cores(tmp_path: Path) -> None:
-    assert quotas(machine(tmp_path, "0::/job\n", **{"job/cpu.max": "250000 100000\n"})) == [2.5]
-
-
-def test_version_2_without_a_limit_says_nothing(tmp_path: Path) -> None:
-    assert quotas(machine(tmp_path, "0::/\n", **{"cpu.max": "max 100000\n"})) == []
-
-
-def test_a_parents_quota_holds_too(tmp_path: Path) -> None:
-    root = machine(
-        tmp_path,
-        "0::/slice/job\n",
-        **{"slice/job/cpu.max": "max 100000\n", "slice/cpu.max": "400000 100000\n", "cpu.max": "800000 100000\n"},
-    )
-    assert quotas(root) == [4.0, 8.0]
-
-
-def test_a_container_whose_path_only_the_host_sees_still_finds_its_quota(tmp_path: Path) -> None:
-    root = machine(tmp_path, "0::/docker/3f2a\n", **{"cpu.max": "150000 100000\n"})
-    assert quotas(root) == [1.5]
-
-
-@pytest.mark.parametrize("mount", ["cpu", "cpu,cpuacct"])
-def test_version_1_quota_under_either_name_of_the_mount(tmp_path: Path, mount: str) -> None:
-    files = {f"{mount}/job/cpu.cfs_quota_us": "300000\n", f"{mount}/job/cpu.cfs_period_us": "100000\n"}
-    assert quotas(machine(tmp_path, "4:memory:/job\n2:cpu,cpuacct:/job\n", **files)) == [3.0]
-
-
-def test_version_1_minus_one_is_no_limit(tmp_path: Path) -> None:
-    files = {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}
-    assert quotas(machine(tmp_path, "1:cpu:/\n", **files)) == []
-
-
-@pytest.mark.parametrize("text", ["", "many", "12", "0 100000", "5 0x", "1 2 3"])
-def test_a_file_that_is_not_a_quota_is_no_quota(tmp_path: Path, text: str) -> None:
-    assert quotas(machine(tmp_path, "0::/\n", **{"cpu.max": text})) == []
-
-
-def test_a_path_that_climbs_out_is_not_followed(tmp_path: Path) -> None:
-    root = machine(tmp_path, "0::/../../job\n", **{"cpu.max": "200000 100000\n"})
-    (tmp_path / "sys/job").mkdir()
-    (tmp_path / "sys/job/cpu.max").write_text("100000 100000\n")
-    assert quotas(root) == [2.0]
-
-
-def test_a_system_without_cgroups_has_no_quota(tmp_path: Path) -> None:
-    assert quotas(tmp_path) == []
-
-
-def test_usable_cores_are_the_smaller_of_affinity_and_quota(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(8)), raising=False)
-    assert cpu.usable_cores(machine(tmp_path / "a", "0::/\n", **{"cpu.max": "350000 100000"})) == 3.5
-    assert cpu.usable_cores(machine(tmp_path / "b", "0::/\n", **{"cpu.max": "6400000 100000"})) == 8
-    whole = cpu.usable_cores(machine(tmp_path / "c", "0::/\n", **{"cpu.max": "400000 100000"}))
-    assert whole == 4
-    assert isinstance(whole, int)
 
 
 def test_usable_cores_where_the_system_has_no_affinity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

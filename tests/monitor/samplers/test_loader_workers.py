@@ -1,7 +1,7 @@
 """Loader workers are distinguished from other children, and their cores are added up although they start and end."""
 
 import pytest
-from monitor.samplers.machine import Machine, values
+from monitor.machine import Machine, values
 
 from tb_bottleneck.monitor.samplers.loader_workers import Workers
 from tb_bottleneck.monitor.samplers.processes import Descendant

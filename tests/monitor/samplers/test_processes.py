@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from monitor.samplers.machine import Machine, values
+from monitor.machine import Machine, values
 
 from tb_bottleneck.monitor.samplers import processes
 from tb_bottleneck.monitor.samplers.processes import LinuxProcessTree, PsutilProcessTree

@@ -1,5 +1,6 @@
 """A fake machine: files under a temporary root in place of /proc and /sys, and a manual clock."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -16,6 +17,10 @@ class Machine:
     def write(self, path: str, text: str = "") -> None:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
         (self.root / path).write_text(text)
+
+    def add(self, files: Mapping[str, str]) -> None:
+        for path, text in files.items():
+            self.write(path, text)
 
 
 def values(sampler) -> dict[str, float]:
