@@ -38,9 +38,10 @@ def busy_by_regime(ops: DeviceOps, bounds: KernelBounds, begin: int, end: int) -
 
 
 def ops_by_regime(ops: DeviceOps, bounds: KernelBounds) -> dict[Regime, Bools]:
-    """Returns a dict from regimes to masks of `ops`: True for operations whose time the regime owns if they run alone.
+    """Returns a dict from regimes to masks of `ops`: True for the operations whose time counts for the regime when no
+    other operation overlaps.
 
-    The regimes are in the order in which they own time when operations overlap, highest precedence first.
+    When operations overlap, their time counts for the regime that comes first in the dict.
     """
     is_unknown = bounds.bound_by == BoundBy.UNKNOWN
     small = bounds.small

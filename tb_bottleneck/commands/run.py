@@ -72,8 +72,8 @@ def add(commands: "Subparsers") -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Raises NotFound if torch or the program to run is missing; otherwise returns 0. `python` before the program is
-    left out."""
+    """Raises NotFound if torch or the program to run is missing; otherwise returns 0. If the command begins with
+    `python`, changes `options` so that they name the program after it."""
     if os.path.basename(options.script or "").startswith("python") and not Path(options.script).exists():
         from tb_bottleneck.trial.programs import program_of
 

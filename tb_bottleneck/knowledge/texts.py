@@ -1,8 +1,8 @@
 """Texts of parts of a report: efficiency, headroom (possible gains), jobs, and the words for CPUs and Windows.
 
 cpu_words.toml has the words for runs on the CPU, windows_code.toml the advised code for Windows, headroom.toml the
-texts and devices for the possible gains of a run without a problem, efficiency.toml the figures of efficiency, and
-jobs.toml the texts about jobs of several ranks.
+texts about possible gains of a run without a problem, efficiency.toml those about figures of efficiency, and jobs.toml
+the texts about jobs of several ranks.
 """
 
 from collections.abc import Callable, Mapping, Sequence

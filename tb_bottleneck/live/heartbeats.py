@@ -31,8 +31,8 @@ class Stack(msgspec.Struct):
 
 
 class Heartbeat(msgspec.Struct):
-    """One heartbeat, with the fields of the file (see monitor/writer/heartbeat.py). Names that end in `_unix_ns` are in
-    ns since 1970, other names in `_ns` in ns, and names in `_s` in s."""
+    """One heartbeat, with the fields of the file (see monitor/writer/heartbeat.py). `unix_ns` and fields that end in
+    `_unix_ns` are times in ns since 1970; other fields in `_ns` are durations in ns, those in `_s` in s."""
 
     schema: int
     unix_ns: float

@@ -40,8 +40,8 @@ def weights_read(trace: Trace) -> int:
 
 
 def _modules_around(trace: Trace, rows: Rows) -> Ints:
-    """Returns for each event row in `rows` the name of the innermost module around the event, as a row of the trace's
-    names; -1 if no module encloses the event."""
+    """Returns for each event row in `rows` the index in the trace's names of the name of the innermost nn.Module around
+    the event; -1 if no module encloses the event."""
     found = np.full(len(rows), -1, np.int64)
     modules = trace.rows(Kind.PYTHON)
     modules = modules[name_matches(trace.names, trace.events.name[modules], lambda name: name.startswith(MODULE))]

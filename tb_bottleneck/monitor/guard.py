@@ -1,5 +1,5 @@
-"""Protects the training from the monitor: from the monitor's errors, from interrupts of the monitor's work, and from
-patches of torch that remain."""
+"""Protects the training from the monitor: errors of the monitor do not reach it, Ctrl-C and SIGTERM wait until the
+monitor has finished what it is doing, and replaced attributes of torch are restored, or only pass calls on."""
 
 import logging
 import signal

@@ -152,8 +152,8 @@ def _row(fix: Fix, before: pb.Report | None, after: pb.Report | None) -> LedgerR
 
 
 def _expected(report: pb.Report, causes: Sequence[str]) -> Gain | str:
-    """Returns the predicted gain of fixing `causes` together, from `report` of the run with the findings. If there is
-    none, returns a sentence with the reason."""
+    """Returns the predicted gain of fixing all `causes`, or a sentence that says why no gain is known. `report` is the
+    report of the run in which they were found. An empty cause stands for the whole plan."""
     if len(causes) == 1 and causes[0]:
         finding = next((finding for finding in report.findings if finding.cause == causes[0]), None)
         if finding is None and any(finding.cause == causes[0] for finding in report.memory.findings):

@@ -28,7 +28,8 @@ _SALT = b"tb_bottleneck host:"
 
 
 def host_of(source: str) -> str:
-    """Returns the host's name in the file name `source`; empty if torch.profiler did not name the file by default."""
+    """Returns the host's name in the file name `source`; empty if `source` does not have torch.profiler's default form,
+    or begins with `rankN` or a hash instead of a host."""
     match = _DEFAULT_NAME.fullmatch(source)
     return match["host"] if match is not None and not _OWN_NAME.fullmatch(match["host"]) else ""
 

@@ -41,8 +41,9 @@ class HostPieces(Record, frozen=True, eq=False):
     of it outside the event, just before the start or just after the end, and one quarter inside (measured with torch
     2.13 on `len`, an empty Python function and `Tensor.add_`).
 
-    `edges` has the shape (3, pieces), with one row each for Python functions, built-in functions and operators. It is
-    the number of recorded events whose cost the piece contains. A start or an end of an event counts as one half.
+    `edges` has the shape (3, pieces), with one row each for Python functions, built-in functions and operators. It says
+    how many events' recording cost lies in the piece, as a fraction: each start and each end has half of an event's
+    cost, of which three quarters lie in the piece outside the event and one quarter in the piece inside.
     """
 
     begin: Ints

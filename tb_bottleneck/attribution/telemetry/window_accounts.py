@@ -195,8 +195,9 @@ def accounts_of(signals: Signals, bounds: DeviceBounds, on_device: bool) -> Acco
 def _busy_cpu(signals: Signals) -> Floats:
     """Returns the busy share of the CPU in each window.
 
-    It is the share of the phases, at most the time without loader, copies and interruptions, because garbage may be
-    collected inside a phase. If a phase is unknown, it is all time without loader, copies and interruptions.
+    It is the share of forward, backward and optimizer. Garbage that is collected inside a phase also counts as an
+    interruption, so the share is at most the time without loader, copies and interruptions. If a phase is unknown, the
+    share is all of that time.
     """
     waiting = np.nan_to_num(signals.transfer) + signals.interrupted
     rest = np.clip(1.0 - signals.loader - waiting, 0.0, 1.0)

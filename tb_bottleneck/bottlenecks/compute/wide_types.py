@@ -111,7 +111,7 @@ def double_operators(recording: Recording) -> Bools:
 
 @memoized
 def double_time(recording: Recording) -> Spans:
-    """Returns the time in which operators of a CPU run compute in float64."""
+    """Returns the time in which operators work in float64, for a training on the CPU."""
     operators, spans = recording.main_operators, recording.owned_spans
     rows = double_operators(recording)[operators.work_of]
     worked = union(operators.work_start[rows], operators.work_end[rows])

@@ -59,8 +59,8 @@ def workers_for_loop(recording: Recording) -> Measure | Missing:
 def workers_factor(recording: Recording) -> Measure | Missing:
     """The factor by which the number of workers must grow to keep up (count).
 
-    Time of the step / time of the step without the wait for batches, rounded up; at least 2, and at most the cores of
-    the job.
+    Time of the step / time of the step without the wait for batches. Rounded up, limited to the number of the job's
+    cores, but never below 2.
     """
     idle = loader_idle(recording)
     if isinstance(idle, Missing):

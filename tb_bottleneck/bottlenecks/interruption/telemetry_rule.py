@@ -109,7 +109,8 @@ def _compilation(measures: Measures[TelemetryRecording]) -> Cause[TelemetryRecor
 
 def _recompilation(share: float, evidence: tuple[_Function, ...]) -> Cause[TelemetryRecording]:
     """Returns the cause `recompilation`. `share` is the share of the time in logged compilations. Guards and first
-    calls of new code add up to UNLOGGED of that share, which gives the upper bound."""
+    calls of new code are not logged; they take at most UNLOGGED times `share` more, so the upper bound is `share` *
+    (1 + UNLOGGED)."""
     most = share * (1 + UNLOGGED)
     return Cause("recompilation", share, evidence, bounded=most <= MOST_BOUNDED, most=min(most, 1.0))
 

@@ -76,8 +76,8 @@ def eager_functions(recording: Recording) -> Measure | Missing:
 
 
 def _in_words(entry: Uncompiled) -> str:
-    """Returns the function with the reason as text. The line is the one at which compiling failed if the reason states
-    it, or else the first line of the function."""
+    """Returns a function that torch did not compile, its place, and why, as text. The line is the one that the reason
+    names, otherwise the first line of the function."""
     stated = _AT_LINE.match(entry.reason)
     line, reason = (stated[1], entry.reason[stated.end() :]) if stated else (entry.line, entry.reason)
     return f"{entry.function} ({entry.file}:{line}): {reason}"

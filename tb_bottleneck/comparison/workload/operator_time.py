@@ -1,4 +1,5 @@
-"""Rows of a comparison about device time by launching operator, main kernels, and peaks of the memory by category."""
+"""Compares two runs by the device time of each operator, the main kernels of each operator, the host's speed, and the
+peak memory by category."""
 
 from dataclasses import dataclass
 

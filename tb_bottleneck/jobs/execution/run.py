@@ -64,7 +64,8 @@ def _is_alone(tasks: Sequence[Task], cluster: str | int, processes: int) -> bool
     """Returns True if the tasks run in this process, because one process is requested, or because more processes would
     save no time.
 
-    `cluster` is any option that names a Dask cluster, or an empty text or 0.
+    `cluster` is the first given option for a Dask cluster (scheduler, scheduler file or number of workers); empty or 0
+    if none is given. `processes` = 1 takes precedence over it.
     """
     if processes:
         return processes == 1

@@ -195,7 +195,8 @@ def _types(table: Contractions) -> Iterable[TypeShare]:
 
 
 def tensor_share(recording: Recording) -> Figure:
-    """Returns the share of the time of the kernels in the window that is in kernels on tensor cores, as a figure."""
+    """Returns the time of the kernels that use tensor cores / the time of all compute kernels in the window, as a
+    figure."""
     if not recording.on_device:
         return unknown("on_cpu")
     ops = device_work(recording, *COMPUTE_KERNELS)

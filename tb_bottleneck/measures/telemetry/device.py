@@ -217,7 +217,7 @@ def _work(recording: TelemetryRecording, clocks: _Clocks) -> Floats:
 
 def _while_loaded(recording: TelemetryRecording, values: Floats, name: str) -> Measure | Missing:
     """Returns the mean of `values` (one per window) over the windows in which the device is loaded. `name` is the
-    series that `values` come from; the reason of a missing measure names this series."""
+    series of `values`; if it has no readings, the reason in the Missing names it."""
     loaded = _clocks(recording).loaded > 0
     if not loaded.any():
         return Missing("the device was never busy for half of the time, and only its clocks under load count")

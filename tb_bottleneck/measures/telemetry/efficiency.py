@@ -21,9 +21,8 @@ def joules_per_step(recording: TelemetryRecording) -> Figure:
     """Returns the energy per step in J of the GPU on which this process trains, including the time between steps.
 
     The energy comes from the energy counter of the board, otherwise from its sampled power. The counter is refreshed
-    every 20 to 100 ms, so the energy of many steps is divided by their number. On some boards, sampled power misses
-    most of the time: an A100 and an H100 measure power in 25 % of the time (arXiv 2312.02741). Host, fans and network
-    are not included.
+    every 20 to 100 ms, so the energy of many steps is divided by their number. Some boards measure power during a part
+    of the time only: an A100 and an H100 during 25 % of it (arXiv 2312.02741). Host, fans and network are not included.
     """
     windows = recording.windows
     if windows.device is None:

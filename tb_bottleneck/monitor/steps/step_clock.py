@@ -8,8 +8,8 @@ Several optimizers (as in a GAN) and several backward passes (gradient accumulat
 
 Without fetches, a step ends when an optimizer that already stepped in it steps again. The optimizer that stepped last
 is then known to be the last one of each step, and from then on its update ends the step at once. The same applies if
-one batch is trained on indefinitely (after REPEATS repeated updates in one step). The first call of `step()` disables
-this detection: from then on, each `step()` ends a step, and nothing else does.
+one batch is trained on indefinitely (after REPEATS repeated updates in one step). The first call of `Monitor.step()`
+disables this detection: from then on, each `step()` ends a step, and nothing else does.
 
 The time of an event after an update, such as a checkpoint, belongs to the same step only if another update of that step
 follows the event. Otherwise it belongs to the next step. The wall times of the steps are divided in the same way.

@@ -101,9 +101,12 @@ class TelemetryRegistry:
                 self._thread.start()
 
     def look(self, recording: RecordingFile) -> tuple[AnalysisState, Digest | None]:
-        """Returns the progress of `recording`, and its digest; None if there is no digest yet.
+        """Returns the progress of `recording`, and the digest (key values) of its report; None if there is no digest
+        yet.
 
-        If the run is no longer live, or is live again, marks its file to be judged again."""
+        If the run has ended or resumed since the digest was made, also queues the file of `recording` for a new
+        diagnosis.
+        """
         with self._lock:
             judged = self._digests.get(recording.path)
             if judged is None:

@@ -34,9 +34,10 @@ class QuestionSchedule:
     first one reads the file, and a damaged file occupies only one process. A question about a file goes to the process
     that has the file in memory, if that process is idle. The client with the fewest running questions is next; if
     several clients have equally few, the client whose last question started longest ago is next. Of the questions of
-    one client, the newest is next, because its answer is on the screen.
+    one client, the newest is next, because the user is looking at the view that needs its answer.
 
-    A schedule has no lock; its owner must hold one."""
+    A schedule has no lock; its owner must hold one.
+    """
 
     def __init__(self) -> None:
         self.waiting: OrderedDict[RecordingQuestion, str] = OrderedDict()  # maps questions to clients

@@ -146,8 +146,9 @@ class ReportedDevice(Record, frozen=True):
 class Origin:
     """The rank, the device and the program of a recording.
 
-    `rank` and `world_size` are None if they are not known. `revision` is the revision of the program's repository,
-    `program` its hashes; both are empty if not known. `on_windows` is True if the program is known to run on Windows.
+    `rank` and `world_size` are None if they are not known. `revision` is the commit of the program's repository.
+    `program` is a hash of the program's name and a hash of its arguments, joined by `-`. Each is empty if not known.
+    `on_windows` is True if the program is known to run on Windows.
     """
 
     rank: int | None

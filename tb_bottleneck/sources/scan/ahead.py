@@ -87,11 +87,13 @@ def blocks_ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
 class ScanAhead:
     """Scans the blocks of a file with the native scanner, in threads ahead of the caller.
 
-    `texts` is the pure reader, which cuts the blocks. `categories` returns the argument of this name for `scan`.
+    `texts` is the state of the reader in pure Python; it cuts blocks at boundaries between events. `categories()`
+    returns the value that is passed to `scan` as its `categories`.
 
     The first groups are scanned one after the other, so that a small file needs no threads. Then up to `threads` groups
     are scanned at the same time, while another thread reads and inflates the blocks of the next group. `threads` is at
-    most MOST_THREADS; by default it is the number of usable cores."""
+    most MOST_THREADS; by default it is the number of usable cores.
+    """
 
     def __init__(
         self,

@@ -19,10 +19,8 @@ _NARROW = (np.iinfo(np.int8), np.iinfo(np.int16), np.iinfo(np.int32))
 
 
 def times(values: list[Any]) -> tuple[Ints, Bools]:
-    """Returns `values`, which are times in microseconds, in nanoseconds, and a mask of the usable values.
-
-    The time of an unusable value is 0.
-    """
+    """Converts `values` from microseconds to nanoseconds. Returns the times and a mask of the usable values; the time
+    of an unusable value is 0."""
     kinds = {*map(type, values)}
     if not kinds <= _PLAIN:
         return _exact_times(values)
