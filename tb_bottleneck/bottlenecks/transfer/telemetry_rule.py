@@ -15,7 +15,8 @@ rounding.
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.input.pipeline import device_idle
-from tb_bottleneck.bottlenecks.input.storage import (
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
+from tb_bottleneck.bottlenecks.transfer.link import (
     link_reached,
     link_speed,
     link_traffic,
@@ -24,7 +25,6 @@ from tb_bottleneck.bottlenecks.input.storage import (
     slot_limit,
     transfer_time,
 )
-from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.bottlenecks.transfer.rule import FIRES_AT
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.telemetry import TelemetryRecording

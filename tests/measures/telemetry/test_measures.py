@@ -15,6 +15,7 @@ from tb_bottleneck.bottlenecks.compute import torch_build as builds
 from tb_bottleneck.bottlenecks.input import pipeline as input_pipeline
 from tb_bottleneck.bottlenecks.input import storage
 from tb_bottleneck.bottlenecks.interruption import telemetry_facts as interruptions
+from tb_bottleneck.bottlenecks.transfer import link
 from tb_bottleneck.measures.telemetry import device, host
 from tb_bottleneck.schema.telemetry_pb2 import Packet
 from tb_bottleneck.telemetry.telemetry import Telemetry
@@ -44,7 +45,7 @@ def value(measure, *phases: SimulatedPhase, **options) -> float:
         (device.heat_throttled, simulated_phase("hot"), 1.0),
         (device.clock_reduction, simulated_phase("hot"), 0.4),
         (device.loaded_power_share, simulated_phase("capped"), 1.0),
-        (storage.link_reached, simulated_phase("link"), 0.25),
+        (link.link_reached, simulated_phase("link"), 0.25),
         (host.host_waits, simulated_phase("waits"), 3.0),
         (host.blocks_allocated, simulated_phase("emptied"), 6.0),
         (host.long_step_excess, simulated_phase("paused"), 20 * 66.7e6),
@@ -102,7 +103,7 @@ def test_a_period_is_given_in_steps():
 
 
 def test_a_link_is_described_in_words():
-    found = storage.link_speed(recording_of(simulated_phase("link")))
+    found = link.link_speed(recording_of(simulated_phase("link")))
     assert isinstance(found, Measure)
     assert found.text == "generation 5 x4, maximum generation 5 x16"
 
@@ -174,7 +175,7 @@ def test_without_signals_a_measure_says_what_is_missing_and_is_never_zero(measur
         input_pipeline.waiting_workers_to_try,
         input_pipeline.worker_count_to_try,
         storage.storage_advice,
-        storage.pinning,
+        link.pinning,
     ):
         return  # without steps there are no interruptions, the source is a text, and advice is not a measurement
     assert isinstance(found, Missing), f"{measure.__name__} gave {found} out of nothing"
