@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from tb_bottleneck.diagnosis.recording import diagnose_recording
 from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
+from tb_bottleneck.diagnosis.trace_or_snapshot import diagnose_recording
 from tb_bottleneck.schema.bottleneck_pb2 import Report
 from tb_bottleneck.sources.telemetry.event_files import is_event_file
 

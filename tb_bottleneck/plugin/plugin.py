@@ -16,7 +16,7 @@ from tb_bottleneck.sources.logdir import Root, parse_logdir_spec
 from tb_bottleneck.workers.ipc import WorkerLimits
 
 TAB_NAME = "Bottlenecks"
-ANALYSE = "tb_bottleneck.diagnosis.recording:diagnose_recording"
+ANALYSE = "tb_bottleneck.diagnosis.trace_or_snapshot:diagnose_recording"
 """Dotted name of the function that a worker process calls for each recording."""
 ANSWER = "tb_bottleneck.plugin.workers.dispatch:answer"
 """Dotted name of the function that a worker process calls for each question."""

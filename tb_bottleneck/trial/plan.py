@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tb_bottleneck.bottlenecks.texts import EDIT
-from tb_bottleneck.diagnosis.recording import diagnose_recording
+from tb_bottleneck.diagnosis.trace_or_snapshot import diagnose_recording
 from tb_bottleneck.monitor.facts.process import program_hash
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trial.changes import Change, parsed

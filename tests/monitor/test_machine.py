@@ -15,8 +15,8 @@ from monitor.machine import Machine, values
 
 from tb_bottleneck.monitor.facts import cpu
 from tb_bottleneck.monitor.samplers.cpu import Cores, Pressure, Quota, RunQueue, UsableCores
+from tb_bottleneck.monitor.samplers.host_memory import HostMemory, ProcessMemory, SharedMemory
 from tb_bottleneck.monitor.samplers.io import Disks, Network
-from tb_bottleneck.monitor.samplers.memory import HostMemory, ProcessMemory, SharedMemory
 
 MB = 1 << 20
 ME = os.getpid()

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from tb_bottleneck.base.measure import Measure, known_value
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.bottlenecks.communication.avoidable_exchanges import exchange_limit, exchanged_portions
 from tb_bottleneck.bottlenecks.communication.facts import (
     MANY_COLLECTIVES,
     SMALL_BYTES,
@@ -34,7 +35,6 @@ from tb_bottleneck.bottlenecks.communication.facts import (
     shard_collectives,
     slot_bandwidth,
 )
-from tb_bottleneck.bottlenecks.communication.gradient_exchanges import exchange_limit, exchanged_portions
 from tb_bottleneck.bottlenecks.rule_types import Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording

@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.cpu_collectives import host_collectives
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.bottlenecks.communication.gradient_exchanges import repeated_exchanges
+from tb_bottleneck.bottlenecks.communication.avoidable_exchanges import repeated_exchanges
 from tb_bottleneck.jobs.summary.own_time import GroupTable, operation_of, peer_in
 from tb_bottleneck.jobs.summary.rank_summary import Communications, Operation
 from tb_bottleneck.knowledge.catalogue import group_annotations

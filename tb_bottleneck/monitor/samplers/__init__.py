@@ -4,9 +4,9 @@ import sys
 
 from tb_bottleneck.monitor import amd, nvml
 from tb_bottleneck.monitor.samplers.cpu import Cores, Pressure, Quota, RunQueue, UsableCores
+from tb_bottleneck.monitor.samplers.host_memory import HostMemory, PinnedMemory, ProcessMemory, SharedMemory
 from tb_bottleneck.monitor.samplers.io import Disks, Network
 from tb_bottleneck.monitor.samplers.loader_workers import Workers
-from tb_bottleneck.monitor.samplers.memory import HostMemory, PinnedMemory, ProcessMemory, SharedMemory
 from tb_bottleneck.monitor.samplers.processes import OwnProcess
 from tb_bottleneck.monitor.samplers.sampler import Sampler
 

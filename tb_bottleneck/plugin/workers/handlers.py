@@ -19,7 +19,7 @@ Handler = Callable[[bytes, ProgressCallback], bytes]
 
 def analyse_recordings(function: str) -> Handler:
     """Returns the handler of requests for reports. `function` is the dotted name of
-    `diagnosis.recording.diagnose_recording`, or of a function with the same signature."""
+    `diagnosis.trace_or_snapshot.diagnose_recording`, or of a function with the same signature."""
     LOCAL.opens_links = False  # the server has resolved the paths
     return partial(_report, pkgutil.resolve_name(function), Store.from_environment(os.environ))
 

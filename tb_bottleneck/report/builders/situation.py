@@ -15,7 +15,7 @@ from tb_bottleneck.bottlenecks.judge import Conclusion
 from tb_bottleneck.knowledge.catalogue import load
 from tb_bottleneck.measures.kind_of_work import only_operator, steps_found, training_recorded
 from tb_bottleneck.measures.measure_set import Measures
-from tb_bottleneck.measures.user_code.timers import early_timers
+from tb_bottleneck.measures.user_code.early_timers import early_timers
 from tb_bottleneck.trace.frames import frame_parts
 
 

@@ -12,9 +12,9 @@ import pytest
 from tb_bottleneck.monitor import samplers as package
 from tb_bottleneck.monitor.samplers import all_samplers
 from tb_bottleneck.monitor.samplers.cpu import Cores, Pressure, Quota, RunQueue, UsableCores
+from tb_bottleneck.monitor.samplers.host_memory import HostMemory
 from tb_bottleneck.monitor.samplers.io import Disks, Network
 from tb_bottleneck.monitor.samplers.loader_workers import Workers
-from tb_bottleneck.monitor.samplers.memory import HostMemory
 from tb_bottleneck.monitor.samplers.processes import OwnProcess, PsutilProcessTree
 from tb_bottleneck.monitor.samplers.sampler import Reading, Sampler
 from tb_bottleneck.schema.signals import HOST, SERIES

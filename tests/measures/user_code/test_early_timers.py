@@ -7,7 +7,7 @@ import pytest
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.measures.user_code.timers import early_timers
+from tb_bottleneck.measures.user_code.early_timers import early_timers
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

@@ -7,7 +7,7 @@ from helpers.draw import drawn
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
-from tb_bottleneck.bottlenecks.communication.gradient_exchanges import exchange_limit, exchanged_portions
+from tb_bottleneck.bottlenecks.communication.avoidable_exchanges import exchange_limit, exchanged_portions
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.jobs.summary.encoding import decode, encode
 from tb_bottleneck.jobs.summary.extract import summary_of

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from monitor.machine import Machine, values
 
 from tb_bottleneck.monitor import accelerator
+from tb_bottleneck.monitor.samplers.host_memory import PinnedMemory, ProcessMemory
 from tb_bottleneck.monitor.samplers.io import LEAST_S, SHARE, Seldom
-from tb_bottleneck.monitor.samplers.memory import PinnedMemory, ProcessMemory
 
 ROLLUP = "55-7ff ---p 00000000 00:00 0 [rollup]\nRss:  900 kB\nPss:  500 kB\nPss_Dirty: 400 kB\nShared_Clean: 9 kB\n"
 
