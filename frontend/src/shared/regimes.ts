@@ -17,7 +17,6 @@ export const REGIMES = [
   { id: "gpu_unused", label: "The GPU is not used", owner: "host", colour: "red" },
 ] as const;
 
-export type RegimeId = (typeof REGIMES)[number]["id"];
 export type RegimeColour = (typeof REGIMES)[number]["colour"];
 
 /** Regimes that no run on the CPU has. */
