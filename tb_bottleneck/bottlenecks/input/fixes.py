@@ -1,5 +1,7 @@
 """Scenarios of batches: made by workers, cheaper, in parallel, on the device, or read from even storage."""
 
+import math
+
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
@@ -14,6 +16,7 @@ from tb_bottleneck.bottlenecks.input.loader import (
     uneven_fetches,
 )
 from tb_bottleneck.bottlenecks.input.loader_workers import (
+    cores_of,
     cores_per_worker,
     workers_are_behind,
     workers_factor,
@@ -53,12 +56,14 @@ def with_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
     batches now, the workers need its time per batch, divided by the number of workers needed to keep up (at most the
     number of cores). If workers already make the batches, they need the recorded time between batches, divided by the
     factor by which the number of workers is raised. In both cases, the time is multiplied by SLOWER_WORKERS, because
-    workers share memory, cores and storage.
+    workers share memory, cores and storage. The window also takes at least as long as the cores need for the batches
+    and the training (_floor_of_cores).
     """
     recording = graph.base.recording
     more = workers_factor(recording)
     factor = more.value if isinstance(more, Measure) else 1.0
-    return _delivered_faster(graph, estimate, min(factor, cores_per_worker(recording) or factor))
+    faster = _delivered_faster(graph, estimate, min(factor, cores_per_worker(recording) or factor))
+    return faster if faster is None else faster.with_floor(_floor_of_cores(graph, estimate))
 
 
 def _delivered_faster(graph: ModifiedGraph, estimate: Estimate, factor: float) -> ModifiedGraph | None:
@@ -129,6 +134,29 @@ def _floor(graph: ModifiedGraph, factor: float) -> float | None:
         return apart * len(recording.steps) / factor
     batch = float(np.median(fetches.ends - fetches.starts))
     return batch * len(recording.steps) / (workers.value if isinstance(workers, Measure) else 1.0)
+
+
+def _floor_of_cores(graph: ModifiedGraph, estimate: Estimate) -> float:
+    """Returns the time in ns that the cores of the job need for the window, if other processes make the batches that
+    the training thread makes now; 0 if the number of cores was not recorded, or if other processes make them already.
+
+    Making the batches takes their recorded time of a core, times SLOWER_WORKERS. The rest of the window takes the time
+    of several threads, times BESIDE_WORKERS: on a CPU run, all of torch's threads in the low estimate and one in the
+    high estimate; on a device, whose host may wait for it, one and none. The expected estimate takes the mean.
+    """
+    recording = graph.base.recording
+    cores, iterator = cores_of(recording), loader_iterator(recording)
+    if cores is None or not isinstance(iterator, Measure) or iterator.text != SINGLE_PROCESS_ITERATOR:
+        return 0.0
+    fetches = graph.base.spans_named("enumerate(Data")
+    making = float((fetches.ends - fetches.starts).sum())
+    rest = max(recording.account.window - making, 0.0)
+    stated = recording.trace.header.context.get("torch_threads")
+    known = float(stated) if isinstance(stated, int | float) and stated >= 1 else math.inf
+    least, most = (0.0, 1.0) if recording.on_device else (1.0, min(known, float(cores)))
+    threads = {Estimate.LOW: most, Estimate.EXPECTED: (least + most) / 2, Estimate.HIGH: least}[estimate]
+    beside = (BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU)[estimate]
+    return (making * SLOWER_WORKERS[estimate] + rest * threads * beside) / cores
 
 
 def _between_batches(fetches: Spans, step: float) -> float:

@@ -39,7 +39,7 @@ def workers_needed(recording: Recording) -> Measure | Missing:
     if isinstance(fetch, Missing) or isinstance(idle, Missing):
         return NO_LOADER
     needed = math.ceil(fetch.value / max(_step_without(recording, idle.value), 1.0))
-    return Measure(float(max(min(needed, _cores(recording) or needed), 1)), "count", "process", fetch.count)
+    return Measure(float(max(min(needed, cores_of(recording) or needed), 1)), "count", "process", fetch.count)
 
 
 def workers_for_loop(recording: Recording) -> Measure | Missing:
@@ -53,7 +53,7 @@ def workers_for_loop(recording: Recording) -> Measure | Missing:
     if isinstance(idle, Missing):
         return NO_LOADER
     needed = math.ceil(idle.value / max(_step_without(recording, idle.value), 1.0))
-    return Measure(float(max(min(needed, _cores(recording) or needed), 1)), "count", "process", idle.count)
+    return Measure(float(max(min(needed, cores_of(recording) or needed), 1)), "count", "process", idle.count)
 
 
 def workers_factor(recording: Recording) -> Measure | Missing:
@@ -67,7 +67,7 @@ def workers_factor(recording: Recording) -> Measure | Missing:
         return NO_LOADER
     step = recording.account.window / len(recording.steps)
     factor = math.ceil(step / max(_step_without(recording, idle.value), 1.0))
-    return Measure(float(max(min(factor, _cores(recording) or factor), 2)), "count", "", idle.count)
+    return Measure(float(max(min(factor, cores_of(recording) or factor), 2)), "count", "", idle.count)
 
 
 def workers_advised(recording: Recording) -> Measure | Missing:
@@ -79,7 +79,7 @@ def workers_advised(recording: Recording) -> Measure | Missing:
     factor, now = workers_factor(recording), workers_used(recording)
     if isinstance(factor, Missing):
         return factor
-    cores, needed = _cores(recording), processes_needed(recording)
+    cores, needed = cores_of(recording), processes_needed(recording)
     if isinstance(needed, Measure):
         return text_measure(str(min(int(needed.value), cores or MAX_WORKERS)))
     if isinstance(now, Measure):
@@ -105,7 +105,7 @@ def workers_used(recording: Recording) -> Measure | Missing:
 
 def cores_available(recording: Recording) -> Measure | Missing:
     """Number of cores available to the job (count)."""
-    cores = _cores(recording)
+    cores = cores_of(recording)
     if cores is None:
         return Missing("the run's context was not recorded; tb_bottleneck.monitor.facts.process adds it to the trace")
     return Measure(float(cores), "count", "process", source="context")
@@ -113,7 +113,7 @@ def cores_available(recording: Recording) -> Measure | Missing:
 
 def cores_per_worker(recording: Recording) -> float | None:
     """Returns cores of the job / present number of workers, at least 1; None if one of the two numbers is not known."""
-    cores, now = _cores(recording), workers_used(recording)
+    cores, now = cores_of(recording), workers_used(recording)
     return None if cores is None or isinstance(now, Missing) else max(cores / now.value, 1.0)
 
 
@@ -122,7 +122,8 @@ def _step_without(recording: Recording, idle: float) -> float:
     return recording.account.window / len(recording.steps) - idle
 
 
-def _cores(recording: Recording) -> int | None:
+def cores_of(recording: Recording) -> int | None:
+    """Returns the number of cores that the job may use; None if it was not recorded."""
     cores = recording.trace.header.context.get("cores")
     return int(cores) if isinstance(cores, int | float) and 1 <= cores < 1e6 else None
 

@@ -15,7 +15,7 @@ from tb_bottleneck.bottlenecks.input.fixes import (
     beside_workers,
 )
 from tb_bottleneck.bottlenecks.input.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
-from tb_bottleneck.bottlenecks.input.loader_workers import workers_are_behind
+from tb_bottleneck.bottlenecks.input.loader_workers import cores_of, workers_are_behind
 from tb_bottleneck.bottlenecks.input.trace_stages import batch_time
 from tb_bottleneck.measures.trace.window import fetches
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
@@ -80,7 +80,7 @@ def worker_number(recording: Recording, number: int) -> ParameterScenario:
         assumptions.append(
             f"only {usable} of them work{'s' if usable == 1 else ''} at once, because the job has no more cores"
         )
-    elif number > max(now, 1) and _cores(recording) is None:
+    elif number > max(now, 1) and cores_of(recording) is None:
         assumptions.append(f"the job has cores for {number} of them; their number was not recorded")
     clause = f"the loader had {number} worker{'s' if number > 1 else ''}"
     return ParameterScenario("workers", change, clause=clause, assumptions=tuple(assumptions), fix=WORKERS)
@@ -138,14 +138,8 @@ low estimate for removing them assumes that they do not."""
 
 def _at_once(recording: Recording, workers: int) -> int:
     """Returns how many of `workers` can run at once: at most the number of the job's cores, if that was recorded."""
-    cores = _cores(recording)
+    cores = cores_of(recording)
     return workers if cores is None else min(workers, cores)
-
-
-def _cores(recording: Recording) -> int | None:
-    """Returns the number of the job's cores, or None if it was not recorded."""
-    cores = recording.trace.header.context.get("cores")
-    return int(cores) if isinstance(cores, int | float) and 1 <= cores < MAX_WORKERS else None
 
 
 def _workers_now(recording: Recording) -> int:
