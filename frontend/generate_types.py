@@ -32,7 +32,6 @@ export const REGIMES = [
 REGIMES_FOOTER = """\
 ] as const;
 
-export type RegimeId = (typeof REGIMES)[number]["id"];
 export type RegimeColour = (typeof REGIMES)[number]["colour"];
 """
 NEED_DEVICE = """

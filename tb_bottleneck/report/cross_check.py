@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.bottlenecks.texts import telemetry_advice
-from tb_bottleneck.report.builders.evidence_source_texts import sentence_about
+from tb_bottleneck.report.builders.evidence_source_texts import for_program, sentence_about
 from tb_bottleneck.report.efficiency.figures import joined_efficiency, with_rates
 from tb_bottleneck.report.memory_alert import joined_memory, with_alert_of
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
@@ -114,6 +114,10 @@ def _joined(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> tuple[p
     _lead_with(trusted, other)
     named = {finding.cause for finding in both.findings}
     both.findings.extend(f for f in alone.findings if _is_outside_steps(f) and f.cause not in named)
+    if trace.program_file:
+        run.program_file = trace.program_file
+        for fix in (finding.fix for report in (both, run) for finding in report.findings):
+            fix.code, fix.command = (for_program(text, trace.program_file) for text in (fix.code, fix.command))
     memory = joined_memory(both, run), joined_memory(run, both)
     for report, part in zip((both, run), memory, strict=True):
         if part is not None:

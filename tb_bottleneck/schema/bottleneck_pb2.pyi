@@ -140,7 +140,7 @@ class Straggler(_message.Message):
     def __init__(self, rank: _Optional[int] = ..., behind_share: _Optional[float] = ...) -> None: ...
 
 class Report(_message.Message):
-    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "headroom", "graphs", "step_parts", "program", "operators", "run_time", "broken_parts")
+    __slots__ = ("schema", "run", "source", "witness", "evidence_source", "rank", "world_size", "device", "health", "window", "account", "verdict", "regimes", "findings", "plan", "replay", "disagreements", "phases", "unprofiled", "others", "membership", "job_headline", "memory", "efficiency", "revision", "input", "compilation", "headroom", "graphs", "step_parts", "program_file", "program", "operators", "run_time", "broken_parts")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -171,6 +171,7 @@ class Report(_message.Message):
     HEADROOM_FIELD_NUMBER: _ClassVar[int]
     GRAPHS_FIELD_NUMBER: _ClassVar[int]
     STEP_PARTS_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FILE_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     RUN_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -205,11 +206,12 @@ class Report(_message.Message):
     headroom: _containers.RepeatedCompositeFieldContainer[Headroom]
     graphs: GraphReplays
     step_parts: _containers.RepeatedCompositeFieldContainer[StepPart]
+    program_file: str
     program: str
     operators: _containers.RepeatedCompositeFieldContainer[OperatorCount]
     run_time: RunTime
     broken_parts: _containers.RepeatedCompositeFieldContainer[BrokenPart]
-    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ..., graphs: _Optional[_Union[GraphReplays, _Mapping]] = ..., step_parts: _Optional[_Iterable[_Union[StepPart, _Mapping]]] = ..., program: _Optional[str] = ..., operators: _Optional[_Iterable[_Union[OperatorCount, _Mapping]]] = ..., run_time: _Optional[_Union[RunTime, _Mapping]] = ..., broken_parts: _Optional[_Iterable[_Union[BrokenPart, _Mapping]]] = ...) -> None: ...
+    def __init__(self, schema: _Optional[int] = ..., run: _Optional[str] = ..., source: _Optional[str] = ..., witness: _Optional[str] = ..., evidence_source: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., device: _Optional[_Union[Device, _Mapping]] = ..., health: _Optional[_Union[Health, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., account: _Optional[_Iterable[_Union[AccountRow, _Mapping]]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., regimes: _Optional[_Iterable[_Union[RegimeVerdict, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., plan: _Optional[_Iterable[_Union[PlanStep, _Mapping]]] = ..., replay: _Optional[_Union[Replay, _Mapping]] = ..., disagreements: _Optional[_Iterable[_Union[Disagreement, _Mapping]]] = ..., phases: _Optional[_Iterable[_Union[Phase, _Mapping]]] = ..., unprofiled: _Optional[_Union[Unprofiled, _Mapping]] = ..., others: _Optional[_Iterable[_Union[OtherVerdict, _Mapping]]] = ..., membership: _Optional[_Union[Membership, _Mapping]] = ..., job_headline: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., efficiency: _Optional[_Union[Efficiency, _Mapping]] = ..., revision: _Optional[str] = ..., input: _Optional[_Union[InputPipeline, _Mapping]] = ..., compilation: _Optional[_Union[Compilation, _Mapping]] = ..., headroom: _Optional[_Iterable[_Union[Headroom, _Mapping]]] = ..., graphs: _Optional[_Union[GraphReplays, _Mapping]] = ..., step_parts: _Optional[_Iterable[_Union[StepPart, _Mapping]]] = ..., program_file: _Optional[str] = ..., program: _Optional[str] = ..., operators: _Optional[_Iterable[_Union[OperatorCount, _Mapping]]] = ..., run_time: _Optional[_Union[RunTime, _Mapping]] = ..., broken_parts: _Optional[_Iterable[_Union[BrokenPart, _Mapping]]] = ...) -> None: ...
 
 class BrokenPart(_message.Message):
     __slots__ = ("part", "because")
@@ -882,7 +884,7 @@ class LineShare(_message.Message):
     def __init__(self, line: _Optional[int] = ..., share: _Optional[float] = ...) -> None: ...
 
 class Speedup(_message.Message):
-    __slots__ = ("expected", "low", "high", "basis", "assumes", "because", "unless")
+    __slots__ = ("expected", "low", "high", "basis", "assumes", "because", "unless", "predicted")
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
     LOW_FIELD_NUMBER: _ClassVar[int]
     HIGH_FIELD_NUMBER: _ClassVar[int]
@@ -890,6 +892,7 @@ class Speedup(_message.Message):
     ASSUMES_FIELD_NUMBER: _ClassVar[int]
     BECAUSE_FIELD_NUMBER: _ClassVar[int]
     UNLESS_FIELD_NUMBER: _ClassVar[int]
+    PREDICTED_FIELD_NUMBER: _ClassVar[int]
     expected: float
     low: float
     high: float
@@ -897,7 +900,8 @@ class Speedup(_message.Message):
     assumes: str
     because: str
     unless: str
-    def __init__(self, expected: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., basis: _Optional[str] = ..., assumes: _Optional[str] = ..., because: _Optional[str] = ..., unless: _Optional[str] = ...) -> None: ...
+    predicted: float
+    def __init__(self, expected: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., basis: _Optional[str] = ..., assumes: _Optional[str] = ..., because: _Optional[str] = ..., unless: _Optional[str] = ..., predicted: _Optional[float] = ...) -> None: ...
 
 class Evidence(_message.Message):
     __slots__ = ("label", "value", "unit", "text", "compared_with", "begin_ns", "end_ns")
@@ -918,20 +922,22 @@ class Evidence(_message.Message):
     def __init__(self, label: _Optional[str] = ..., value: _Optional[float] = ..., unit: _Optional[str] = ..., text: _Optional[str] = ..., compared_with: _Optional[str] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
 
 class Fix(_message.Message):
-    __slots__ = ("summary", "code", "confirm", "action", "documentation", "trial")
+    __slots__ = ("summary", "code", "confirm", "action", "documentation", "trial", "command")
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
     CONFIRM_FIELD_NUMBER: _ClassVar[int]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     DOCUMENTATION_FIELD_NUMBER: _ClassVar[int]
     TRIAL_FIELD_NUMBER: _ClassVar[int]
+    COMMAND_FIELD_NUMBER: _ClassVar[int]
     summary: str
     code: str
     confirm: str
     action: str
     documentation: str
     trial: str
-    def __init__(self, summary: _Optional[str] = ..., code: _Optional[str] = ..., confirm: _Optional[str] = ..., action: _Optional[str] = ..., documentation: _Optional[str] = ..., trial: _Optional[str] = ...) -> None: ...
+    command: str
+    def __init__(self, summary: _Optional[str] = ..., code: _Optional[str] = ..., confirm: _Optional[str] = ..., action: _Optional[str] = ..., documentation: _Optional[str] = ..., trial: _Optional[str] = ..., command: _Optional[str] = ...) -> None: ...
 
 class PlanStep(_message.Message):
     __slots__ = ("cause", "step_ns_after", "speedup_total", "title", "low", "high", "assumes")

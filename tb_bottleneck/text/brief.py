@@ -41,8 +41,8 @@ def brief(report: pb.Report | pb.Job) -> str:
     ]
     lead = answer.lead
     after = [f"To confirm: {one_line(lead.fix.confirm, _CONFIRM)}"] if lead is not None and lead.fix.confirm else []
-    if lead is not None and lead.fix.trial:
-        after.append(f"To measure it: tb-bottleneck try {lead.fix.trial} -- python train.py")
+    if lead is not None and lead.fix.command:
+        after.append(f"To measure it: {lead.fix.command}")
     for cause in answer.others[:_MAX_NEXT]:
         after.append(one_line(f"Next: {cause.title} [{cause.cause}], {cause.cost}{cause.gain}", _NEXT))
     return _fitted(before, [lead.fix.code] if lead is not None else [], after)

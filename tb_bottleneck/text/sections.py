@@ -205,7 +205,7 @@ def advice_lines(fix: pb.Fix) -> Iterator[str]:
     yield from wrapped(fix.summary, "   ")
     yield from ("", *code_lines(fix.code), "")
     yield from wrapped(f"To confirm: {fix.confirm}", "   ")
-    if fix.trial:
-        yield f"   To measure it: tb-bottleneck try {fix.trial} -- python train.py"
+    if fix.command:
+        yield f"   To measure it: {fix.command}"
     if fix.documentation:
         yield f"   Documentation: {fix.documentation}"

@@ -103,8 +103,8 @@ def _cause(cause: AnswerCause, code: int) -> Iterator[_Block]:
     yield 6, [f"   {one_line(f'{row.label}: {value_text(row)}', _SENTENCE)}" for row in cause.evidence[:_MAX_EVIDENCE]]
     fix = list(code_lines(cause.fix.code))
     yield 1, ["", *fix[:code], *([Line("       ...", "code")] if len(fix) > code else [])]
-    if cause.fix.trial:
-        yield 1, ["", f"   To measure it: tb-bottleneck try {cause.fix.trial} -- python train.py"]
+    if cause.fix.command:
+        yield 1, ["", f"   To measure it: {cause.fix.command}"]
 
 
 def _next(others: Iterable[AnswerCause]) -> Sequence[Part]:

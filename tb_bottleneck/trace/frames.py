@@ -43,7 +43,7 @@ _STANDARD_LIBRARY = sys.stdlib_module_names - _PROGRAM_NAMES
 _STANDARD_LIBRARY_FOLDER = re.compile(r"/lib/python3(?:\.\d+)?/(?!.*(?:site|dist)-packages/)", re.IGNORECASE)
 _INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/([^/.(]*)")
 # The frames of this package enclose those of the program, wherever it is installed.
-_OWN = re.compile(r"(?:^|/)tb_bottleneck/(?:monitor/|commands/|tools/|__main__\.py)")
+_OWN = re.compile(r"(?:^|/)tb_bottleneck/(?:monitor/|commands/|trial/|doctor/|__main__\.py)")
 # Code that torch.compile has written (pytorch torch/_inductor/runtime/cache_dir_utils.py).
 _GENERATED = re.compile(r"/torchinductor_|/torch_compile_debug/|/inductor_cache/")
 _OBJECT = re.compile(r"(?: of pybind11_builtins\.\S+ object)? at 0x[0-9a-fA-F]+(?=>$)")
@@ -113,6 +113,21 @@ def frame_without_line(frame: str) -> str:
     """Returns the name of the frame as `file.py: function`; `frame` itself if it is not `file.py(line): function`."""
     file, _, function = frame_parts(frame)
     return f"{file}: {function}" if file else frame
+
+
+def program_file(trace: Trace) -> str:
+    """Returns the file that Python runs, as its frames name it, which is the file of the longest call of module code in
+    the user's program; empty if none was recorded. The name is untrusted text."""
+    names = [at for at, name in enumerate(trace.names) if name.endswith(": <module>") and is_user_frame(name)]
+    if not names:
+        return ""
+    events, rows = trace.events, trace.rows(Kind.PYTHON)
+    rows = rows[np.isin(events.name[rows], names)]
+    if not len(rows):
+        return ""
+    longest = rows[np.argmax(events.end[rows] - events.start[rows])]
+    file = frame_parts(trace.names[events.name[longest]])[0]
+    return file if file.isprintable() else ""
 
 
 # When a recording begins, the profiler first records the functions that are already running, 1 to 6 us after one

@@ -114,6 +114,7 @@ export interface Report {
   readonly headroom: readonly Headroom[]; // only if the severity is none
   readonly graphs?: GraphReplays; // absent if no captured graph was launched
   readonly step_parts: readonly StepPart[]; // of a trace with Python frames, if the loop calls several functions that take time
+  readonly program_file?: string; // the program's file as its Python frames name it; absent if no frame was recorded
   readonly program?: string; // hashes of the program's name and of its arguments, "name-arguments"; to find its recordings
   readonly operators: readonly OperatorCount[]; // of a trace: the most frequent ones, to compare with a later trace of the run
   readonly run_time?: RunTime; // of telemetry with steps; also in the report of a trace beside it
@@ -538,10 +539,11 @@ export interface Speedup {
   readonly expected: number; // step time now / step time after
   readonly low: number;
   readonly high: number; // of a bound: at most; expected is then the gain if nothing else becomes faster
-  readonly basis: string; // replay | bound | estimate (from measured changes) | none; of a job: ranks (from the accounts of its ranks)
-  readonly assumes: string; // replay, estimate, ranks: the assumptions, as text; otherwise empty
+  readonly basis: string; // replay | bound | estimate (from measured changes) | none | trial (measured by tb-bottleneck try); of a job: ranks (from the accounts of its ranks)
+  readonly assumes: string; // replay, estimate, ranks: the assumptions, as text; trial: what was changed; otherwise empty
   readonly because: string; // why no gain was simulated; empty if one was, or if replay.because states the reason
   readonly unless?: string; // of a bound: when the gain is `expected`; of a bound or a replay: when it may be larger than `high`, as text
+  readonly predicted?: number; // of a trial: what `expected` was before; absent if no gain was predicted
 }
 
 export interface Evidence {
@@ -560,7 +562,8 @@ export interface Fix {
   readonly confirm: string; // how to check that it worked
   readonly action: string; // the change in a few words; empty if the cause only says what to record
   readonly documentation?: string; // address of the official documentation of this change; absent without one
-  readonly trial?: string; // CHANGE of the command that measures it: tb-bottleneck try CHANGE -- python train.py
+  readonly trial?: string; // CHANGE of `command`
+  readonly command?: string; // the command that measures it: tb-bottleneck try CHANGE -- python FILE; absent without `trial`
 }
 
 /** One fix of the plan. It is simulated together with the fixes before it. */

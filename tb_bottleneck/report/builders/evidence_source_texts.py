@@ -5,6 +5,7 @@ Reports from traces and from telemetry share this interface. Places are places i
 """
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from string import Template
@@ -56,13 +57,14 @@ def sentence_about(places: Iterable[Place | pb.Place]) -> str:
 
 
 class Context(Record, frozen=True):
-    """Facts about the recording that every text template may use. `device_kind` is "cpu" or the kind of an
-    accelerator."""
+    """Facts about the recording that every text template may use. `device_kind` is "cpu" or the kind of an accelerator,
+    `program_file` is empty if not known."""
 
     device_kind: str
     device_name: str
     window: Window
     on_windows: bool = False
+    program_file: str = ""
 
     @property
     def device(self) -> str:
@@ -148,6 +150,15 @@ class SourceTexts(Protocol):
 
 
 _UNFILLED = re.compile(r"\$\w+")
+
+
+ANY_PROGRAM = "train.py"
+"""The program in commands of our texts."""
+
+
+def for_program(text: str, file: str) -> str:
+    """Returns `text`, in which commands run ANY_PROGRAM, with commands that run `file`; `text` if `file` is empty."""
+    return text.replace(ANY_PROGRAM, shlex.quote(file)) if file else text
 
 
 def fitted_code(code: Template, values: Mapping[str, str]) -> str:

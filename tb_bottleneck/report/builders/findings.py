@@ -12,11 +12,13 @@ from tb_bottleneck.bottlenecks.rule_types import BROKEN, MACHINE_CAUSES, AnyCaus
 from tb_bottleneck.bottlenecks.texts import guide_of, trial_of
 from tb_bottleneck.report.builders.action import action_of
 from tb_bottleneck.report.builders.evidence_source_texts import (
+    ANY_PROGRAM,
     Context,
     Places,
     SourceTexts,
     figures,
     fitted_code,
+    for_program,
     most_of_it,
     place_rows,
 )
@@ -105,7 +107,9 @@ class DiagnosisWriter(Record, frozen=True):
     def finding(self, verdict: AnyVerdict, cause: AnyCause) -> pb.Finding:
         """Returns the finding of a cause: its cost, gain, evidence, fix, and places in the program."""
         advice = self.texts.advice(verdict.regime, cause.name)
-        code = fitted_code(advice.code, figures(verdict.facts) | self.context.code_values)
+        program = self.context.program_file
+        code = for_program(fitted_code(advice.code, figures(verdict.facts) | self.context.code_values), program)
+        trial = trial_of(cause.name, code)
         return pb.Finding(
             cause=cause.name,
             regime=verdict.regime,
@@ -118,7 +122,8 @@ class DiagnosisWriter(Record, frozen=True):
                 confirm=self.context.said(advice.confirm),
                 action=action_of(cause.name, advice),
                 documentation=guide_of(cause.name),
-                trial=trial_of(cause.name, code) or None,
+                trial=trial or None,
+                command=for_program(f"tb-bottleneck try {trial} -- python {ANY_PROGRAM}", program) if trial else None,
             ),
             title=self.context.said(advice.title),
             where=place_rows(self.places, verdict.regime, cause.name),

@@ -18,6 +18,7 @@ from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.bottlenecks.texts import telemetry_advice
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.frames import program_file
 from tb_bottleneck.trace.header import Header
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.steps import step_numbers
@@ -147,7 +148,8 @@ class Origin:
     """The rank, the device and the program of a recording.
 
     `rank` and `world_size` are None if they are not known. `revision` is the commit of the program's repository.
-    `program` is a hash of the program's name and a hash of its arguments, joined by `-`. Each is empty if not known.
+    `program` is a hash of the program's name and a hash of its arguments, joined by `-`. `program_file` is the file
+    that Python runs, as its frames name it. Each is empty if not known.
     `on_windows` is True if the program is known to run on Windows.
     """
 
@@ -156,6 +158,7 @@ class Origin:
     device: ReportedDevice
     revision: str = ""
     program: str = ""
+    program_file: str = ""
     on_windows: bool = False
 
 
@@ -168,6 +171,7 @@ def trace_origin(trace: Trace, fatal: Defect | None) -> Origin:
         device=_device(trace, fatal),
         revision=text_fact(header.context, "git_revision"),
         program=text_fact(header.context, "program"),
+        program_file=program_file(trace),
         on_windows=header.context.get("os") == WINDOWS,
     )
 

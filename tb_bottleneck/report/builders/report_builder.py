@@ -18,7 +18,7 @@ from tb_bottleneck.measures.efficiency.utilisation import Utilisation
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.report.builders.action import ordered_findings, verdict_action
 from tb_bottleneck.report.builders.details import broken_part
-from tb_bottleneck.report.builders.evidence_source_texts import Context, Places, SourceTexts
+from tb_bottleneck.report.builders.evidence_source_texts import Context, Places, SourceTexts, for_program
 from tb_bottleneck.report.builders.findings import Diagnosis, DiagnosisWriter, causes_by_cost
 from tb_bottleneck.report.builders.gains import NotPredicted, plan_rows, replay_check
 from tb_bottleneck.report.builders.recording_description import Origin, Window
@@ -132,6 +132,7 @@ def _recording(facts: Facts, report: pb.Report) -> pb.Report:
         membership=facts.membership,
         revision=origin.revision or None,
         program=origin.program or None,
+        program_file=origin.program_file or None,
     )
 
 
@@ -140,10 +141,19 @@ def _parts(facts: Facts, report: pb.Report) -> pb.Report:
     details = facts.details
     return pb.Report(
         phases=[_phase(phase, facts.texts) for phase in facts.phases],
-        memory=facts.memory,
+        memory=None if facts.memory is None else _memory_of_program(facts.memory, facts.origin.program_file),
         unprofiled=facts.unprofiled,
         **({} if details is None else {name: getattr(details, name) for name in Details.__struct_fields__}),
     )
+
+
+def _memory_of_program(memory: pb.Memory, program_file: str) -> pb.Memory:
+    """Returns a copy of `memory` whose commands run the program of the recording."""
+    named = pb.Memory()
+    named.CopyFrom(memory)
+    for finding in named.findings:
+        finding.fix.code = for_program(finding.fix.code, program_file)
+    return named
 
 
 def _window(facts: Facts, report: pb.Report) -> pb.Report:
@@ -250,7 +260,8 @@ STEPS: tuple[Callable[[Facts, pb.Report], pb.Report], ...] = (
 
 def _context(facts: Facts) -> Context:
     assert facts.window is not None
-    return Context(facts.origin.device.kind, facts.origin.device.name, facts.window, facts.origin.on_windows)
+    origin = facts.origin
+    return Context(origin.device.kind, origin.device.name, facts.window, origin.on_windows, origin.program_file)
 
 
 def _writer(facts: Facts) -> DiagnosisWriter | None:

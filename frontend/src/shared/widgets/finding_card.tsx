@@ -46,9 +46,9 @@ export function FindingCard({ cause, title, subtitle, regime, aside, places, fix
         {fix && (
           <div>
             {fix.code && <CodeBlock text={fix.code} label={`code that fixes “${title}”`} />}
-            {fix.trial && (
+            {fix.command && (
               <p class="confirm">
-                <strong>To measure it:</strong> <code>tb-bottleneck try {fix.trial} -- python train.py</code>
+                <strong>To measure it:</strong> <code>{fix.command}</code>
               </p>
             )}
           </div>
