@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tb_bottleneck.text.table_rows import Row
 
 MAX_WORKERS = 1024
+MAX_PARENTS = 5
+"""Folders above that of a recording in which a review is looked for."""
 _PATTERNS = (
     "traces (*.json, *.json.gz, *.json.zst, *.json.lz4), event files of the monitor and snapshots (*.pickle), "
     "at any depth"
@@ -113,7 +115,7 @@ def _together(recordings: list[tuple[str, str]], options: argparse.Namespace) ->
     problems = [result.problem for result in results if result.problem]
     paths = [path for path, _ in recordings]
     if not several:
-        return Analysis(paths, reports, [], problems)
+        return Analysis(paths, _measured(paths, reports), [], problems)
     from tb_bottleneck.jobs.report.health import JobWriter
     from tb_bottleneck.jobs.report.job_report import judged_together
 
@@ -122,7 +124,37 @@ def _together(recordings: list[tuple[str, str]], options: argparse.Namespace) ->
     joined, jobs = judged_together(
         directories, reports, [result.summary for result in results], writer.write if writer is not None else None
     )
-    return Analysis(paths, joined, jobs, problems + (writer.problems if writer is not None else []))
+    return Analysis(paths, _measured(paths, joined), jobs, problems + (writer.problems if writer is not None else []))
+
+
+def _measured(paths: list[str], reports: "list[Report]") -> "list[Report]":
+    """Returns `reports` with the gains that trials measured. The notes about a recording are those of the nearest
+    folder above it that has a review."""
+    folders = [os.path.dirname(os.path.abspath(path)) for path in paths]
+    roots = {folder: _reviewed_folder(folder) for folder in folders}
+    if not any(roots.values()):
+        return reports
+    from tb_bottleneck.review.measured import with_measured_gains
+    from tb_bottleneck.review.notes import reviews_of
+    from tb_bottleneck.review.store import read_notes
+    from tb_bottleneck.sources.logdir import RecordingFile
+
+    notes = {root: read_notes(root).notes for root in filter(None, set(roots.values()))}
+    result = []
+    for path, folder, report in zip(paths, folders, reports, strict=True):
+        recording = RecordingFile(path, os.path.relpath(folder, roots[folder] or folder), report.source, 0, 0)
+        review = reviews_of(notes.get(roots[folder] or "", ()), [recording]).get(recording)
+        result.append(with_measured_gains(report, review))
+    return result
+
+
+def _reviewed_folder(folder: str) -> str | None:
+    from tb_bottleneck.schema.compile_log import REVIEW_DIRECTORY
+
+    parents = [folder]
+    while len(parents) <= MAX_PARENTS and parents[-1] != os.path.dirname(parents[-1]):
+        parents.append(os.path.dirname(parents[-1]))
+    return next((parent for parent in parents if os.path.isdir(os.path.join(parent, REVIEW_DIRECTORY))), None)
 
 
 def unreadable(reports: "list[Report]") -> list[str]:

@@ -5,7 +5,6 @@ A gain is the factor step time before / step time after, with an interval.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -14,6 +13,7 @@ from tb_bottleneck.comparison.compare import compare_runs
 from tb_bottleneck.comparison.runs.runs_from_reports import run_of
 from tb_bottleneck.comparison.texts.value_text import RELEVANT_CHANGE
 from tb_bottleneck.review.notes import STATE_OF, Action, Note
+from tb_bottleneck.review.trial_notes import trial_gain
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.review_pb2 import Gain, Ledger, LedgerCause, LedgerRow
 
@@ -67,26 +67,13 @@ def fixes_of(notes: Sequence[Note]) -> list[Fix]:
     return [*fixes, *trials][-MAX_FIXES:]
 
 
-_MEASURED = re.compile(r"([0-9.]{1,12})x \(([0-9.]{1,12}) to ([0-9.]{1,12})\) with (.+)", re.ASCII)
-
-
-def trial_text(gain: float, low: float, high: float, change: str) -> str:
-    """Returns the text of a trial's note. `gain` is the measured factor, `low` to `high` its interval, and `change`
-    says what was changed."""
-    return f"{gain:.3f}x ({low:.3f} to {high:.3f}) with {change}"
-
-
 def _trial(note: Note) -> Fix | None:
-    """Returns the trial that `note` describes, or None if its text has no gain (see `trial_text`) or an impossible
-    one."""
-    found = _MEASURED.fullmatch(note.text)
-    try:
-        gain = _gain(*map(float, found.groups()[:3])) if found else None
-    except ValueError:
+    """Returns the trial that `note` describes, or None if its text has no gain, or an impossible one."""
+    found = trial_gain(note.text)
+    if found is None:
         return None
-    if found is None or not isinstance(gain, Gain):
-        return None
-    return Fix(note.subject, note.fixed_in, (note.cause,) if note.cause else (), note.writer, gain, found[4])
+    gain = Gain(speedup=found.expected, low=found.low, high=found.high)
+    return Fix(note.subject, note.fixed_in, (note.cause,) if note.cause else (), note.writer, gain, found.assumes)
 
 
 def ledger(fixes: Iterable[Fix], report_of: Callable[[str], pb.Report | None]) -> Ledger:

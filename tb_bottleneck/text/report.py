@@ -243,6 +243,10 @@ def gain_text(speedup: pb.Speedup) -> str:
         simulated = f"{bounds_text(speedup.low, speedup.high)}, simulated"
         more = f"; {speedup.unless}" if speedup.unless else ""
         return f"; {factor_text(speedup.expected)} as fast ({simulated}{more})"
+    if speedup.basis == "trial":
+        predicted = f", predicted {factor_text(speedup.predicted)}" if speedup.HasField("predicted") else ""
+        measured = f"{factor_text(speedup.expected)} ({bounds_text(speedup.low, speedup.high)}) with {speedup.assumes}"
+        return f"; measured {measured}{predicted}"
     if speedup.basis == "estimate":
         least = factor_text(speedup.low)
         return f"; roughly {factor_text(speedup.expected)} as fast ({least} or more, from measured changes)"

@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from tb_bottleneck.review.ledger import trial_text
 from tb_bottleneck.review.notes import Action
 from tb_bottleneck.review.store import NoteWriter
+from tb_bottleneck.review.trial_notes import trial_text
 from tb_bottleneck.trial.source_patch import patch_of
 from tb_bottleneck.trial.trial import Trial, Variant
 

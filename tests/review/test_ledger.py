@@ -3,8 +3,9 @@
 import pytest
 
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.review.ledger import Fix, fixes_of, ledger, trial_text
+from tb_bottleneck.review.ledger import Fix, fixes_of, ledger
 from tb_bottleneck.review.notes import Action, Note
+from tb_bottleneck.review.trial_notes import trial_text
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.schema.review_pb2 import Gain
 

@@ -95,6 +95,10 @@ class Routes:
             return pending(report)
         scan = self._runs.latest()
         review = scan.reviews.get(recording) if scan is not None else None
+        if review is not None:
+            from tb_bottleneck.review.measured import with_measured_gains  # here, because it imports the analysis
+
+            report = with_measured_gains(report, review)
         answer = ReportAnswer(
             id=id_of(recording), state=DONE.name, progress=DONE.progress, report=report, review=review
         )

@@ -16,6 +16,7 @@ from tb_bottleneck.plugin.workers.analysis_queue import AnalysisState
 from tb_bottleneck.report.digest import Digest
 from tb_bottleneck.report.json_form import as_dict, refuse_not_finite
 from tb_bottleneck.review.notes import state_of
+from tb_bottleneck.review.trial_notes import measured_gains, measured_lead
 from tb_bottleneck.schema.bottleneck_pb2 import RunEntry, RunList, Training
 from tb_bottleneck.schema.review_pb2 import Review
 from tb_bottleneck.sources.logdir import RecordingFile
@@ -133,7 +134,7 @@ def _entry(
                 step_times_ns=digest.step_times_ns,
                 device=digest.device,
                 action=digest.action,
-                gain=digest.gain,
+                gain=measured_lead(digest.gain, digest.causes, measured_gains(review)),
                 open_findings=[state_of(review or Review(), cause).state for cause in digest.causes].count("open"),
                 rank=digest.rank if digest.world_size > 1 else None,
                 world_size=digest.world_size if digest.world_size > 1 else None,

@@ -77,11 +77,16 @@ def _of_basis(gain: pb.Speedup) -> str:
     if gain.basis == "replay":
         simulated = _simulated(gain.expected, gain.low, gain.high)
         return f"{simulated}, {gain.unless}" if gain.unless else simulated
+    if gain.basis == "trial":
+        measured = _simulated(gain.expected, gain.low, gain.high).removeprefix("about ")
+        predicted = f", predicted {_times(gain.predicted, 1)}{_TIMES}" if gain.HasField("predicted") else ""
+        return f"measured {measured}{predicted}"
     if gain.basis == "estimate":
         return f"roughly {_times(gain.expected, 1)}{_TIMES} faster ({_times(gain.low, 1)}{_TIMES} or more)"
     most = f"{_times(gain.high, 1)}{_TIMES} faster"
     if _times(gain.high, 1) != _times(gain.expected, 1):
-        return f"at most {most}, {_times(gain.expected, 1)}{_TIMES} {gain.unless or 'if nothing else becomes faster'}"
+        alone = f"{_times(gain.expected, 1)}{_TIMES} faster {gain.unless or 'if nothing else becomes faster'}"
+        return f"{alone}, at most {_times(gain.high, 1)}{_TIMES}"
     return f"up to {most}, {gain.unless}" if gain.unless else f"at most {most}"
 
 
