@@ -19,6 +19,22 @@ hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
 
 
+NIGHTLY = Path(__file__).with_name("nightly.txt")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the cases of nightly.txt, before pytest leaves the nightly ones out."""
+    lines = [line.split() for line in NIGHTLY.read_text().splitlines() if line and not line.startswith("#")]
+    parts: dict[str, list[str]] = {}
+    for test, *parameters in lines:
+        parts.setdefault(test, []).append("".join(parameters))
+    for item in items:
+        name = item.nodeid.rpartition("/")[2]
+        if any(part in name for part in parts.get(name.partition("[")[0], ())):
+            item.add_marker("nightly")
+
+
 def pytest_collection_finish() -> None:
     """Takes the modules and the tests out of garbage collection: with torch imported, each search takes seconds."""
     gc.collect()
