@@ -43,6 +43,9 @@ class Cause(Generic[Source]):
     most: float | None = None
     factor: float | None = None
     """Upper bound of the speed-up of the step by the advised change; None if only the cost limits the speed-up."""
+    gain: tuple[float, float, float] | None = None
+    """The gain that a model of the run predicts, as expected value, low and high end of its interval; None without a
+    model. It takes the place of the bound."""
     also_fixes: frozenset[str] = frozenset()
     """Other causes that the fix of this cause also removes. The causes are reported as one finding."""
 

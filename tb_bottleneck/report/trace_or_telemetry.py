@@ -40,6 +40,13 @@ ALIKE = 0.8
 """If the steps of a trace take at least this part of the run's mean step time, they count as like the other steps of
 the run. Chosen."""
 
+TIMED_IN_THE_RUN = frozenset({Regime.INPUT, Regime.INTERRUPTION})
+"""Regimes whose time the monitor measures in each step of the run. After a profiler has started, which stops the loop,
+the queue of the loader is full: the first recorded steps wait less than the others."""
+RUN_DIFFERS = 1.5
+"""If the trace and the run name the same regime, and the gains that its two shares allow differ by at least this
+factor, the run decides. Chosen: two recordings of one training differ by less."""
+
 _SEVERITIES = ("critical", "warning", "info", "none")
 
 
@@ -102,7 +109,7 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     if said.regime == Regime.UNEXPLAINED:
         return "trace", "telemetry_unknown"
     if seen.regime == said.regime:
-        return "trace", "agree"
+        return ("telemetry", "all_steps") if _run_differs(trace, telemetry) else ("trace", "agree")
     if seen.regime in DEVICE_REGIMES and said.regime in DEVICE_REGIMES:
         return "trace", "device_work"
     status = _status(telemetry, seen.regime) if seen.regime not in DEVICE_REGIMES else ""
@@ -117,6 +124,15 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     if _is_worse(seen, said) and status != CLEAR and represented_share(trace, telemetry) >= ALIKE:
         return "trace", "more_to_gain"
     return "telemetry", "all_steps"
+
+
+def _run_differs(trace: pb.Report, telemetry: pb.Report) -> bool:
+    """Returns True if the steps of the run show another share of the verdict's regime than those of the trace."""
+    seen, said = trace.verdict, telemetry.verdict
+    if said.regime not in TIMED_IN_THE_RUN or said.severity == "none" or telemetry.window.steps < MIN_STEPS_OF_RUN:
+        return False
+    ratio = (1 - seen.share) / max(1 - said.share, 1e-3)
+    return not 1 / RUN_DIFFERS < ratio < RUN_DIFFERS
 
 
 def _program_leads(trace: pb.Report, telemetry: pb.Report) -> bool:

@@ -220,6 +220,27 @@ def test_a_trace_of_short_steps_does_not_speak_for_a_run_of_long_ones(step_ms, s
     assert ("40 % of the run's time" in trusted.because) == (source == "telemetry")
 
 
+@pytest.mark.parametrize(
+    ("regime", "recorded", "of_run", "steps", "source"),
+    [
+        ("input", 0.17, 0.82, 100, "telemetry"),  # the queue was full when the profiler started
+        ("input", 0.6, 0.2, 100, "telemetry"),
+        ("input", 0.5, 0.55, 100, "trace"),  # two recordings of one training
+        ("input", 0.17, 0.82, 10, "trace"),  # too few steps
+        ("launch", 0.2, 0.8, 100, "trace"),  # the monitor does not time it
+    ],
+)
+def test_the_run_decides_about_what_the_monitor_times_in_each_step(regime, recorded, of_run, steps, source):
+    trace, telemetry = trained(100), monitored(100)
+    for report, share in ((trace, recorded), (telemetry, of_run)):
+        report.verdict.regime, report.verdict.share, report.verdict.severity = regime, share, "critical"
+    telemetry.window.steps = steps
+    trace, _ = join([("a", trace), ("a", telemetry)])
+    (trusted,) = (other.witness for other in trace.others if other.trusted)
+    assert trusted == source
+    assert trace.verdict.share == (recorded if source == "trace" else of_run)
+
+
 @pytest.mark.parametrize(("compiles", "source"), [(0.1, "trace"), (0.8, "telemetry")])
 def test_a_short_run_that_mostly_compiles_is_no_run_of_steps(compiles, source):
     """Of 40 s, 33 s were compilation, and the headline was about Python in the steps after it."""

@@ -16,6 +16,9 @@ from tb_bottleneck.bottlenecks.input.loader import (
     uneven_fetches,
 )
 from tb_bottleneck.bottlenecks.input.loader_workers import (
+    BESIDE_WORKERS,
+    BESIDE_WORKERS_ON_CPU,
+    SLOWER_WORKERS,
     cores_of,
     cores_per_worker,
     workers_are_behind,
@@ -29,15 +32,6 @@ from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, with_quicke
 
 # Taking a ready batch from the queue and handing over its memory: 0.06 to 0.2 ms.
 BATCH_HANDOVER_NS = {Estimate.EXPECTED: 100_000, Estimate.LOW: LONGEST_HANDOVER_NS, Estimate.HIGH: 60_000}
-# Workers share memory, cores and storage, so several are slower than one: expected a tenth, 30 % in the worst case.
-SLOWER_WORKERS = {Estimate.EXPECTED: 1.1, Estimate.LOW: 1.3, Estimate.HIGH: 1.0}
-# New workers share cores and memory with the host of the training, which takes longer by these factors. Expected: the
-# middle of the bounds, where nothing else is known of the values between them (JCGM 100:2008, 4.3.7). Low: of two
-# public recordings of ResNet-50 with 0 and 4 workers, the step of the second took 12 % longer than without this factor.
-BESIDE_WORKERS = {Estimate.EXPECTED: 1.075, Estimate.LOW: 1.15, Estimate.HIGH: 1.0}
-# On a CPU run, workers share cores and caches with the model. Low: in the demo's pair of runs with 0 and 2 workers on
-# two cores, the model itself takes 1.35 times as long with workers.
-BESIDE_WORKERS_ON_CPU = {Estimate.EXPECTED: 1.175, Estimate.LOW: 1.35, Estimate.HIGH: 1.0}
 # The part of the time of making a batch that remains if batches are made cheaper. Expected: the mean of nine trainings
 # on one core (0 to 13 %), whose data was prepared or whose code was vectorised (trainings). Low: a choice.
 REMAINS_OF_BATCH = {Estimate.EXPECTED: 0.05, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}

@@ -18,6 +18,7 @@ from tb_bottleneck.bottlenecks.input.loader import (
 )
 from tb_bottleneck.bottlenecks.input.trace_stages import processes_needed
 from tb_bottleneck.measures.trace.window import fetches, host_rows
+from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.trace.kinds import Kind
 
 # A loader has one queue of indices per worker, and each queue has one thread that sends the indices
@@ -26,6 +27,15 @@ from tb_bottleneck.trace.kinds import Kind
 _INDEX_SENDER = re.compile(r"multiprocessing/queues\.py\(\d+\): _feed")
 # No loader has more workers. The context of a trace is untrusted, so larger numbers are ignored.
 MAX_WORKERS = 1_000_000
+# Workers share memory, cores and storage, so several are slower than one: expected a tenth, 30 % in the worst case.
+SLOWER_WORKERS = {Estimate.EXPECTED: 1.1, Estimate.LOW: 1.3, Estimate.HIGH: 1.0}
+# New workers share cores and memory with the host of the training, which takes longer by these factors. Expected: the
+# middle of the bounds, where nothing else is known of the values between them (JCGM 100:2008, 4.3.7). Low: of two
+# public recordings of ResNet-50 with 0 and 4 workers, the step of the second took 12 % longer than without this factor.
+BESIDE_WORKERS = {Estimate.EXPECTED: 1.075, Estimate.LOW: 1.15, Estimate.HIGH: 1.0}
+# On a CPU run, workers share cores and caches with the model. Low: in the demo's pair of runs with 0 and 2 workers on
+# two cores, the model itself takes 1.35 times as long with workers.
+BESIDE_WORKERS_ON_CPU = {Estimate.EXPECTED: 1.175, Estimate.LOW: 1.35, Estimate.HIGH: 1.0}
 
 
 def workers_needed(recording: Recording) -> Measure | Missing:

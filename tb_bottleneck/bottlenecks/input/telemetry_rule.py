@@ -19,6 +19,12 @@ from tb_bottleneck.base.measure import Measure, Missing, known_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.compute.torch_build import numpy_blas
 from tb_bottleneck.bottlenecks.host.telemetry_rule import MIN_CORE_WAIT, QUOTA_LIMITS, contended_cores
+from tb_bottleneck.bottlenecks.input.loader_model import (
+    gain_of_workers,
+    least_gain_of_workers,
+    limit_with_workers,
+    most_gain_of_workers,
+)
 from tb_bottleneck.bottlenecks.input.pipeline import (
     cores_busy,
     cores_of_others,
@@ -89,7 +95,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         return Judgement(FIRES, share, main_waits.cost_share, (main_waits,))
     contended = _contended(measures, share)
     cause = replace(_cause(measures, share), most=known_value(measures(most_without_loader)))
-    cause = replace(cause, factor=_factor(measures, cause))
+    cause = replace(cause, factor=_factor(measures, cause), gain=_gain(measures, cause))
     return Judgement(FIRES, share, share, (cause,) if contended is None else (cause, contended))
 
 
@@ -102,6 +108,18 @@ def _factor(measures: Measures[TelemetryRecording], cause: Cause[TelemetryRecord
     )
     to_try = measures(advised) if advised is not None and now >= 1 else None
     return to_try.value / now if isinstance(to_try, Measure) else None
+
+
+def _gain(
+    measures: Measures[TelemetryRecording], cause: Cause[TelemetryRecording]
+) -> tuple[float, float, float] | None:
+    """Returns the gain of the advised number of workers by the model of the loader; None if `cause` advises no number,
+    or if the model lacks a figure."""
+    if worker_count_to_try not in cause.evidence:
+        return None
+    found = [known_value(measures(each)) for each in (gain_of_workers, least_gain_of_workers, most_gain_of_workers)]
+    known = [value for value in found if value is not None]
+    return (known[0], known[1], known[2]) if len(known) == len(found) else None
 
 
 def _contended(measures: Measures[TelemetryRecording], share: float) -> Cause[TelemetryRecording] | None:
@@ -167,8 +185,9 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
         return Cause("slow_loader", share, (*wait, live_workers, worker_count_to_try))
     if workers < 0.5 and measures.value(cores_usable, math.inf) < CORES_FOR_WORKER:
         return Cause("too_few_cores", share, (cores_busy, cores_usable, live_workers, *wait, numpy_blas))
+    advice = (worker_count_to_try, limit_with_workers)
     if workers < 0.5:
-        return Cause("loader_in_main_process", share, (*wait, live_workers, cores_busy, worker_count_to_try))
+        return Cause("loader_in_main_process", share, (*wait, live_workers, cores_busy, *advice))
     crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES
     used = measures.value(worker_busy, 1.0) * workers / measures.value(cores_usable, math.inf)
     one_for_each_core = workers >= measures.value(cores_usable, math.inf)
@@ -178,7 +197,7 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
     saturated = one_for_each_core or measures.value(worker_busy, 0.0) >= SATURATED_WORKER
     if saturated and crowded:
         return Cause("too_few_cores", share, (cores_busy, cores_usable, worker_busy, live_workers, *wait, numpy_blas))
-    return Cause("too_few_workers", share, (live_workers, worker_busy, cores_busy, *wait, worker_count_to_try))
+    return Cause("too_few_workers", share, (live_workers, worker_busy, cores_busy, *wait, *advice))
 
 
 def _slow_storage(share: float, shown: Evidence, wait: Evidence) -> Cause[TelemetryRecording]:

@@ -6,16 +6,15 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.bottlenecks.input.fixes import (
-    BATCH_HANDOVER_NS,
+from tb_bottleneck.bottlenecks.input.fixes import BATCH_HANDOVER_NS, WORKERS, beside_workers
+from tb_bottleneck.bottlenecks.input.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
+from tb_bottleneck.bottlenecks.input.loader_workers import (
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
     SLOWER_WORKERS,
-    WORKERS,
-    beside_workers,
+    cores_of,
+    workers_are_behind,
 )
-from tb_bottleneck.bottlenecks.input.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
-from tb_bottleneck.bottlenecks.input.loader_workers import cores_of, workers_are_behind
 from tb_bottleneck.bottlenecks.input.trace_stages import batch_time
 from tb_bottleneck.measures.trace.window import fetches
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host

@@ -186,6 +186,10 @@ def stated_gain(
         return _none()
     if isinstance(prediction, Prediction) and cause.name in prediction.gains:
         return simulated_speedup(cause.name, prediction)
+    if cause.gain is not None:
+        expected, low, high = cause.gain
+        assumes = word("modelled").substitute()
+        return pb.Speedup(expected=expected, low=low, high=high, basis="replay", assumes=assumes)
     most = verdict.judgement.recoverable if cause.certain else 1.0
     gain = _none()
     if cause.bounded and cause.recurs:

@@ -1,0 +1,106 @@
+"""A model of a training with loader workers, from what the monitor measured over the run: how long a step takes after a
+change of the number of workers, and what limits it then.
+
+A step takes as long as the longest of three times:
+
+    rest      the step without the wait for a batch
+    workers   the time in which one worker makes a batch / the number of workers
+    cores     (CPU time of the batch + CPU time of the rest of the step) / the cores that other processes leave
+
+A worker that waits for storage needs no core, so its batch takes less CPU time than time.
+"""
+
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
+from tb_bottleneck.base.measure import Measure, Missing, Record, known_value, text_measure
+from tb_bottleneck.bottlenecks.input.loader_workers import BESIDE_WORKERS, BESIDE_WORKERS_ON_CPU, SLOWER_WORKERS
+from tb_bottleneck.bottlenecks.input.pipeline import (
+    configured_workers,
+    cores_of_others,
+    cores_usable,
+    own_cores_while_loading,
+    time_per_batch,
+    while_starved,
+    worker_count_to_try,
+)
+from tb_bottleneck.replay.modified_graph import Estimate
+
+RUN_TO_RUN = 0.03  # two runs of one program differ by a few percent
+# The part of the cores of other processes that they keep if more workers run: the scheduler divides cores evenly among
+# the threads that can run, so more workers get more. Expected: the middle, where nothing else is known.
+KEPT = {Estimate.EXPECTED: 0.5, Estimate.LOW: 1.0, Estimate.HIGH: 0.0}
+_THEN = {
+    "rest": "the rest of the step: more workers would gain nothing",
+    "workers": "the time of a batch: more workers would gain more, as long as cores are free",
+    "cores": "the usable cores: only a cheaper batch gains more",
+}
+
+
+class _Gain(Record, frozen=True):
+    """Step time before / after, with the 90 % interval, and the key of what limits the step after it."""
+
+    expected: float
+    low: float
+    high: float
+    limit: str
+
+
+def gain_of_workers(recording: TelemetryRecording) -> Measure | Missing:
+    """Expected gain from the number of workers that is advised: step time before / after (count)."""
+    return _measure(recording, "expected")
+
+
+def least_gain_of_workers(recording: TelemetryRecording) -> Measure | Missing:
+    """Low end of the 90 % interval of `gain_of_workers` (count)."""
+    return _measure(recording, "low")
+
+
+def most_gain_of_workers(recording: TelemetryRecording) -> Measure | Missing:
+    """High end of the 90 % interval of `gain_of_workers` (count)."""
+    return _measure(recording, "high")
+
+
+def limit_with_workers(recording: TelemetryRecording) -> Measure | Missing:
+    """What limits the step with the number of workers that is advised, as text."""
+    gain = _predicted(recording)
+    return gain if isinstance(gain, Missing) else text_measure(_THEN[gain.limit])
+
+
+def _measure(recording: TelemetryRecording, end: str) -> Measure | Missing:
+    gain = _predicted(recording)
+    return gain if isinstance(gain, Missing) else Measure(getattr(gain, end), "count", source=EVIDENCE_SOURCE)
+
+
+@memoized
+def _predicted(recording: TelemetryRecording) -> _Gain | Missing:
+    wall, wait = (known_value(recording.per_step(name, "ns")) for name in ("wall", "loader_wait"))
+    cores, others = known_value(cores_usable(recording)), known_value(cores_of_others(recording))
+    now, workers = configured_workers(recording), known_value(worker_count_to_try(recording))
+    own = known_value(while_starved(recording, "process_cores", "count"))
+    made_by = known_value(
+        while_starved(recording, "worker_cores", "count") if now else own_cores_while_loading(recording)
+    )
+    if not wall or wait is None or not cores or others is None or not workers or own is None or made_by is None:
+        return Missing("the times of batches, or the cores that they take, were not measured")
+    # While the device waits for batches, each worker makes one batch after the other.
+    batch = min(known_value(time_per_batch(recording)) or now * wall, now * wall) if now else wait
+    batch_cpu = made_by * (wall if now else wait)
+    rest_cpu = max(own * wall - (0.0 if now else batch_cpu), 0.0)
+
+    def step(estimate: Estimate) -> dict[str, float]:
+        slower = SLOWER_WORKERS[estimate]
+        beside = (BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU)[estimate] if not now else 1.0
+        return {
+            "rest": (wall - wait) * beside,
+            "workers": batch * slower / workers,
+            "cores": (batch_cpu * slower + rest_cpu * beside) / max(cores * (1 - others * KEPT[estimate]), 1.0),
+        }
+
+    limits = step(Estimate.EXPECTED)
+    expected, low, high = (wall / max(step(each).values()) for each in (Estimate.EXPECTED, Estimate.LOW, Estimate.HIGH))
+    return _Gain(
+        expected=max(expected, 1.0),
+        low=max(low / (1 + RUN_TO_RUN), 1.0),
+        high=max(high * (1 + RUN_TO_RUN), 1.0),
+        limit=max(limits, key=lambda name: limits[name]),
+    )
