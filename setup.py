@@ -256,7 +256,7 @@ setup(
         "psutil>=5.9",
         "threadpoolctl>=3.8",  # older ones may lock a process up where another thread loads a library meanwhile
         "rich>=13",
-        "tomli>=2; python_version < '3.11'",
+        "tomli>=2.2",  # compiled: three times as fast as the standard library's, which every command would wait for
         "werkzeug>=2",  # TensorBoard's own WSGI library; its wrappers are typed from 2.0 on
     ],
     extras_require={

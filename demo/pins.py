@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import re
-import sys
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -11,10 +10,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 from urllib.parse import quote
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import tomli
 
 PINS = Path(__file__).with_name("public.toml")
 LICENCES = frozenset(("Apache-2.0", "BSD-3-Clause", "MIT"))
@@ -89,7 +85,7 @@ _PATTERNS: Mapping[str, re.Pattern[str]] = {
 
 def read_pins(path: Path = PINS) -> tuple[Pin, ...]:
     """Returns the entries of public.toml in their order. Raises InvalidPin."""
-    entries: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["recording"]
+    entries: list[dict[str, Any]] = tomli.loads(path.read_text(encoding="utf-8"))["recording"]
     known = {field.name for field in fields(Pin)}
     for entry in entries:
         if entry.keys() != known:

@@ -4,7 +4,6 @@ The patterns are loaded from the TOML files of this folder. Entries without a so
 """
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -12,11 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import tomli
 
 _FOLDER = Path(__file__).parent
 
@@ -38,7 +33,7 @@ class NamePattern:
 def load(name: str, folder: Path = _FOLDER) -> Mapping[str, Any]:
     """Returns the content of the TOML file `name` in `folder`, by default that of this module. Raises Unsourced if an
     entry has no source."""
-    data = tomllib.loads((folder / name).read_text(encoding="utf-8"))
+    data = tomli.loads((folder / name).read_text(encoding="utf-8"))
     refuse_unsourced(name, data)
     return data
 
