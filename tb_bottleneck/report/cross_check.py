@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.bottlenecks.texts import telemetry_advice
+from tb_bottleneck.report.builders.action import led_by_action
 from tb_bottleneck.report.builders.evidence_source_texts import for_program, sentence_about
+from tb_bottleneck.report.builders.gains import lowered_severity
 from tb_bottleneck.report.efficiency.figures import joined_efficiency, with_rates
 from tb_bottleneck.report.memory_alert import joined_memory, with_alert_of
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
 from tb_bottleneck.report.same_process import pairs_of
-from tb_bottleneck.report.trace_or_telemetry import Trust, trust_of
+from tb_bottleneck.report.trace_or_telemetry import TIMED_IN_THE_RUN, Trust, trust_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 CAUSE = "growing_steps"
@@ -84,6 +86,7 @@ def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
                 report = _with_places(report, trace_report)
         joined[at] = alone[at] = report
     for trace, telemetry in pairs:
+        joined[trace] = _with_gains_of_run(joined[trace], alone[telemetry])
         joined[trace], joined[telemetry] = _joined(joined[trace], joined[telemetry], alone[telemetry])
     return joined
 
@@ -123,6 +126,27 @@ def _joined(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> tuple[p
         if part is not None:
             report.memory.CopyFrom(part)
     return both, run
+
+
+def _with_gains_of_run(trace: pb.Report, telemetry: pb.Report) -> pb.Report:
+    """Returns a copy of `trace` in which the gains of causes that the monitor times in each step are those that a model
+    of the run predicts. The plan ends before them, because its fixes were simulated together."""
+    gains = {
+        finding.cause: finding.speedup
+        for finding in telemetry.findings
+        if finding.regime in TIMED_IN_THE_RUN and finding.speedup.basis == "replay"
+    }
+    replaced = [finding.cause for finding in trace.findings if finding.cause in gains]
+    if not replaced:
+        return trace
+    report = _copy(trace)
+    for finding in report.findings:
+        if finding.cause in gains:
+            finding.speedup.CopyFrom(gains[finding.cause])
+    kept = next((at for at, step in enumerate(report.plan) if step.cause in gains), len(report.plan))
+    del report.plan[kept:]
+    report.verdict.severity = lowered_severity(report)
+    return led_by_action(report)
 
 
 def _is_outside_steps(finding: pb.Finding) -> bool:

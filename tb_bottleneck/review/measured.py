@@ -1,7 +1,7 @@
 """Puts the gains that trials measured in place of the predicted gains of a report."""
 
 from tb_bottleneck.report.builders.action import led_by_action
-from tb_bottleneck.report.builders.gains import LEVELS, level_of
+from tb_bottleneck.report.builders.gains import lowered_severity
 from tb_bottleneck.report.digest import WORTH_LEADING
 from tb_bottleneck.review.trial_notes import TRIAL, measured_gains, measured_speedup
 from tb_bottleneck.schema import bottleneck_pb2 as pb
@@ -28,18 +28,9 @@ def with_measured_gains(report: pb.Report, review: Review | None) -> pb.Report:
     result.findings.extend(ordered)
     kept = next((at for at, step in enumerate(result.plan) if step.cause in gains), len(result.plan))
     del result.plan[kept:]
-    result.verdict.severity = _severity(result)
+    result.verdict.severity = lowered_severity(result)
     return led_by_action(result)
 
 
 def _gained_nothing(speedup: pb.Speedup) -> bool:
     return speedup.basis == TRIAL and speedup.expected < WORTH_LEADING
-
-
-def _severity(report: pb.Report) -> str:
-    """Returns the severity of the verdict, lowered to the largest gain that a finding of its regime still has."""
-    stated = report.verdict.severity
-    if stated not in LEVELS:
-        return stated
-    left = [level_of(finding.speedup) for finding in report.findings if finding.regime == report.verdict.regime]
-    return max(stated, min(left, key=LEVELS.index, default=stated), key=LEVELS.index)

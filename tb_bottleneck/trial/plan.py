@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tb_bottleneck.bottlenecks.texts import EDIT
+from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 from tb_bottleneck.diagnosis.trace_or_snapshot import diagnose_recording
 from tb_bottleneck.monitor.facts.process import program_hash
+from tb_bottleneck.report.cross_check import join
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.sources.telemetry.event_files import is_event_file
 from tb_bottleneck.trial.changes import Change, parsed
 from tb_bottleneck.trial.statistics import MeasuredGain
 from tb_bottleneck.trial.trial import Runner, Trial, run_trial
@@ -75,13 +78,21 @@ def newest_expectations(recordings: Sequence[tuple[str, str]], program: Sequence
     wanted = _hash_of(program)
     found = dict[int, list[Expectation]]()
     for path, run in sorted(recordings, key=lambda each: -os.stat(each[0]).st_mtime_ns)[:MAX_READ]:
-        report = diagnose_recording(path)
+        report = _joined(diagnose_recording(path), path, [each for each, of in recordings if of == run])
         likeness = _likeness(report.program, wanted)
         if likeness is not None and likeness not in found and report.findings:
             found[likeness] = expectations(report, run)
         if EQUAL in found:
             break
     return found[min(found)] if found else []
+
+
+def _joined(report: pb.Report, path: str, files: Sequence[str]) -> pb.Report:
+    """Returns `report`, about the trace at `path`, joined with the telemetry of the same run if it is among `files`."""
+    folder, telemetry = os.path.dirname(path), next(filter(is_event_file, files), None)
+    if telemetry is None or is_event_file(path):
+        return report
+    return join([(folder, report), (folder, diagnose_telemetry(telemetry))])[0]
 
 
 def _hash_of(program: Sequence[str]) -> str:

@@ -241,6 +241,25 @@ def test_the_run_decides_about_what_the_monitor_times_in_each_step(regime, recor
     assert trace.verdict.share == (recorded if source == "trace" else of_run)
 
 
+def test_the_gain_of_the_loader_is_that_of_a_model_of_the_run():
+    """The trace promises 2.4 times on two cores; the run knows what the cores allow."""
+    trace, telemetry = trained(100), monitored(100)
+    for report, gain in ((trace, 2.4), (telemetry, 1.12)):
+        report.verdict.CopyFrom(pb.Verdict(regime="input", share=0.5, severity="critical", action="promised"))
+        del report.findings[:]
+        finding = report.findings.add(cause="loader_in_main_process", regime="input", cost_share=0.5)
+        finding.fix.action = "Use workers"
+        finding.speedup.CopyFrom(pb.Speedup(expected=gain, low=gain - 0.3, high=gain + 0.3, basis="replay"))
+    trace.plan.add(cause="loader_in_main_process", title="Use workers", speedup_total=2.4, low=2.1, high=2.7)
+    joined, _ = join([("a", trace), ("a", telemetry)])
+    assert joined.findings[0].speedup.expected == 1.12
+    assert not joined.plan
+    assert joined.verdict.action.startswith("Use workers: about 1.1")
+    assert joined.verdict.severity == "warning"
+    telemetry.findings[0].speedup.basis = "bound"
+    assert join([("a", trace), ("a", telemetry)])[0].findings[0].speedup.expected == 2.4, "a bound is no prediction"
+
+
 @pytest.mark.parametrize(("compiles", "source"), [(0.1, "trace"), (0.8, "telemetry")])
 def test_a_short_run_that_mostly_compiles_is_no_run_of_steps(compiles, source):
     """Of 40 s, 33 s were compilation, and the headline was about Python in the steps after it."""

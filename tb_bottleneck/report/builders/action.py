@@ -63,7 +63,8 @@ def led_by_action(report: pb.Report) -> pb.Report:
     result.CopyFrom(report)
     del result.findings[:]
     result.findings.extend(ordered_findings(report))
-    result.verdict.ClearField("action_cause")
+    for name in ("action", "action_cause"):
+        result.verdict.ClearField(name)
     result.verdict.MergeFrom(verdict_action(result))
     return result
 

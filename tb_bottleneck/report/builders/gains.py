@@ -165,7 +165,7 @@ def _recording_confidence(recording: Recording, defects: Sequence[Defect]) -> st
 
 
 # From the most severe to the least severe.
-LEVELS = ("critical", "warning", "info")
+_LEVELS = ("critical", "warning", "info")
 # Widths of the 90 % interval of a gain, as a share of the step time. From the first width on, the confidence is at most
 # medium, from the second on, it is low. Both are chosen: a gain "between nothing and half of the time" allows no high
 # confidence, and with an interval of three quarters the gain is not known.
@@ -231,22 +231,32 @@ def stated_severity(
     `critical` only if the low end of its interval is. With low confidence, nothing is critical. The severity of an
     unused GPU, whose gain a recording cannot show, stays the same.
     """
-    if conclusion.severity not in LEVELS or conclusion.regime is Regime.GPU_UNUSED:
+    if conclusion.severity not in _LEVELS or conclusion.regime is Regime.GPU_UNUSED:
         return conclusion.severity
     stated = [_level(plan[-1].speedup_total)] if plan else []
-    stated += [level_of(finding.speedup) for finding in findings if finding.regime == conclusion.regime]
+    stated += [_level_of(finding.speedup) for finding in findings if finding.regime == conclusion.regime]
     worst = "warning" if confidence == "low" else "critical"
-    return max(conclusion.severity, worst, min(stated, key=LEVELS.index, default="info"), key=LEVELS.index)
+    return max(conclusion.severity, worst, min(stated, key=_LEVELS.index, default="info"), key=_LEVELS.index)
 
 
-def level_of(gain: pb.Speedup) -> str:
+def lowered_severity(report: pb.Report) -> str:
+    """Returns the severity of the verdict of `report`, lowered to the largest gain that a finding of its regime states;
+    never raised."""
+    stated = report.verdict.severity
+    if stated not in _LEVELS:
+        return stated
+    left = [_level_of(finding.speedup) for finding in report.findings if finding.regime == report.verdict.regime]
+    return max(stated, min(left, key=_LEVELS.index, default=stated), key=_LEVELS.index)
+
+
+def _level_of(gain: pb.Speedup) -> str:
     """Returns the severity for a stated gain. A simulated or measured gain counts with its expected value."""
     if gain.basis in ("replay", "trial"):
         return _level(gain.expected)
     surely = _level(gain.high if gain.basis == "bound" else gain.low)
     if surely == "critical":
         return surely
-    return max("warning", _level(gain.expected), key=LEVELS.index)
+    return max("warning", _level(gain.expected), key=_LEVELS.index)
 
 
 def _level(gain: float) -> str:
