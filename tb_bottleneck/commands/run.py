@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  tb-bottleneck run --logdir runs/mine train.py --epochs 3
+  tb-bottleneck run train.py --epochs 3
   tb-bottleneck run --logdir runs/mine -m my_package.train --epochs 3
-  tb-bottleneck run --logdir runs/mine -- python train.py --epochs 3
+  tb-bottleneck run --logdir runs/mine python train.py --epochs 3
   torchrun --nproc-per-node 8 -m tb_bottleneck run --logdir runs/mine train.py
 
 Options of the monitor come before the script; all further arguments belong to the script. Processes that the script
@@ -39,13 +39,14 @@ def add(commands: "Subparsers") -> None:
         "Runs a training script like `python script.py ...`, and records how its steps spend their time, in a run "
         "of its own under the log directory, together with traces of a few steps.",
         EXAMPLES,
-        usage="tb-bottleneck run [-h] --logdir DIR [--captures N] [--modules N] (-m MODULE | SCRIPT) [ARGUMENT ...]",
+        usage="tb-bottleneck run [-h] [--logdir DIR] [--captures N] [--modules N] (-m MODULE | SCRIPT) [ARGUMENT ...]",
     )
     run.add_argument(
         "--logdir",
-        required=True,
+        default="runs",
         metavar="DIR",
-        help="TensorBoard's log directory, on a local file system; the monitor writes to DIR/tb_bottleneck/...",
+        help="TensorBoard's log directory, on a local file system; the monitor writes to DIR/tb_bottleneck/... "
+        "(default: runs)",
     )
     run.add_argument(
         "--captures",
@@ -104,6 +105,8 @@ def _run(options: argparse.Namespace) -> int:
     from tb_bottleneck.monitor.monitor import Monitor
     from tb_bottleneck.trial.programs import run_module, run_script
 
+    # Otherwise the profiler prints two lines each time it starts or stops (libkineto, Logger.h).
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     monitor = Monitor(options.logdir, captures=options.captures, module_depth=options.modules)
     with monitor:
         if options.module:

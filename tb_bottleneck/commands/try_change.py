@@ -295,13 +295,11 @@ def _is_about(expected: "Expectation", cause: str, changes: "list[Change]") -> b
 
 
 def _expected(logdir: str, program: tuple[str, ...]) -> "list[Expectation]":
-    """Returns the findings of the newest recording of `program` in the logdir. Recordings of trials do not count."""
+    """Returns the findings of the newest recording of `program` in the logdir."""
     from tb_bottleneck.commands.recordings import recordings_at
     from tb_bottleneck.trial.plan import newest_expectations
-    from tb_bottleneck.trial.results import KEPT
 
-    recordings = recordings_at(logdir) if Path(logdir).is_dir() else []
-    return newest_expectations([each for each in recordings if not each[1].startswith(f"{KEPT}/")], program)
+    return newest_expectations(recordings_at(logdir) if Path(logdir).is_dir() else [], program)
 
 
 def _changes(options: argparse.Namespace, folder: Path) -> "list[Change]":

@@ -119,10 +119,10 @@ def _row(fix: Fix, before: pb.Report | None, after: pb.Report | None) -> LedgerR
     )
     missing = [name for name, report in ((fix.subject, before), (fix.fixed_in, after)) if report is None]
     gone = f"There is no recording of {' and '.join(missing)} any more."
-    if before is None:
-        expected: Gain | str = gone
+    if not fix.causes:
+        expected: Gain | str = "No finding suggested this change."
     else:
-        expected = _expected(before, fix.causes) if fix.causes else "No finding suggested this change."
+        expected = gone if before is None else _expected(before, fix.causes)
     if isinstance(expected, Gain):
         row.expected.CopyFrom(expected)
     else:

@@ -15,7 +15,8 @@ from tb_bottleneck.text.report import gain_text
 
 @dataclass(frozen=True)
 class AnswerCause:
-    """A finding about time or memory, or a culprit of a job. `cost` and `gain` are texts."""
+    """A finding about time or memory, or a culprit of a job. `cost` and `gain` are texts.
+    `is_measured` is True if a trial measured the gain."""
 
     title: str
     cause: str
@@ -24,6 +25,7 @@ class AnswerCause:
     fix: pb.Fix
     evidence: Sequence[pb.Evidence] = ()
     where: Sequence[pb.Place] = ()
+    is_measured: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def _of_report(report: pb.Report) -> Answer:
             finding.fix,
             finding.evidence,
             finding.where,
+            finding.speedup.basis == "trial",
         )
         for at, finding in enumerate(report.findings)
         if at == 0 or _gains(finding.speedup)

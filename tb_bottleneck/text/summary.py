@@ -93,7 +93,9 @@ def _account(report: pb.Report | pb.Job) -> Sequence[Part]:
 
 def _cause(cause: AnswerCause, code: int) -> Iterator[_Block]:
     place = next((place for place in cause.where if place.share >= _MIN_PLACE), None)
-    yield 0, ["", heading(f"{one_line(cause.title, _TITLE)} [{cause.cause}], {cause.cost}")]
+    measured = cause.gain if cause.is_measured else ""
+    title = f"{one_line(cause.title, _TITLE)} [{cause.cause}], {cause.cost}"
+    yield 0, ["", heading(one_line(f"{title}{measured}", _SENTENCE))]
     if place is not None:
         where = f"in {place_text(place)}: {share_text(place.share)} of this cost{lines_text(place)}"
         yield 0, [f"   {one_line(where, _SENTENCE)}"]

@@ -11,11 +11,13 @@ from pathlib import Path
 from tb_bottleneck.review.notes import Action
 from tb_bottleneck.review.store import NoteWriter
 from tb_bottleneck.review.trial_notes import trial_text
+from tb_bottleneck.schema.compile_log import REVIEW_DIRECTORY
 from tb_bottleneck.trial.source_patch import patch_of
 from tb_bottleneck.trial.trial import Trial, Variant
 
-KEPT = "try"
-"""The folder in the logdir for the recordings of the last blocks of trials."""
+KEPT = f"{REVIEW_DIRECTORY}/try"
+"""The folder in the logdir for the recordings of the last blocks of trials. Lists of recordings leave it out, because a
+trial is no training."""
 WRITER = "tb-bottleneck try"
 
 
