@@ -1,37 +1,27 @@
-"""The guided index of the demo: one entry per problem, with what it shows, what its fix gained, and its address."""
+"""What `python -m demo` prints: the address of the list of problems, the three best ones to open, and how to stop."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from demo.index import read_index
-from demo.pairs import PAIRS, Pair
+from demo.pairs import PAIRS, RECORDED
 
 TAB = "#tb_bottleneck"
 OVERVIEW = f"{TAB}&p.tb_bottleneck.all=all"
 BY_PROBLEM = f"{TAB}&p.tb_bottleneck.all={quote('by=folder&sort=-gain')}"
-"""One row for each problem, with the step times of its recordings: before the fix, then with it."""
-_HEALTHY = "no problem"
+"""One row for each problem, the largest gain first, with the step times before the fix and with it."""
+BEST = 3
 
 
-def index_lines(logdir: Path, url: str) -> Iterator[str]:
-    """Yields the recorded problems in the order of PAIRS: the most instructive first, those without a problem last."""
-    recorded = read_index(logdir)["pairs"]
-    pairs = [pair for pair in PAIRS.values() if pair.name in recorded]
-    for pair in sorted(pairs, key=lambda pair: pair.shows.startswith(_HEALTHY)):
-        yield f"  {pair.name}: {pair.shows}{_gain(pair, recorded[pair.name])}"
-        yield f"    {url}{TAB}&p.tb_bottleneck.run={_key(pair, recorded[pair.name])}"
-
-
-def _gain(pair: Pair, entry: dict[str, Any]) -> str:
-    """Returns the measured gain of the fix, as the end of a line; nothing for variants that do different work, and for
-    problems of the memory, whose fixes save no time."""
-    gain = entry.get("slow_over_fixed")
-    return "" if gain is None or pair.memory or pair.shows.startswith(_HEALTHY) else f" ({gain:.1f}x as fast, measured)"
-
-
-def _key(pair: Pair, entry: dict[str, Any]) -> str:
-    """Returns the name of the slow recording in the tab's address."""
-    variant = next(iter(pair.variants))
-    return quote(f"{pair.name}/{variant}/{entry[variant]['trace']}")
+def guide(logdir: Path, url: str) -> Iterator[str]:
+    """Yields the lines for the server at `url`; for a logdir other than that of the demo without the problems."""
+    if logdir == RECORDED:
+        recorded = read_index(logdir)["pairs"]
+        gains = {pair.name: recorded.get(pair.name, {}).get("slow_over_fixed") for pair in PAIRS.values()}
+        best = [f"{name} ({gain:.1f}x)" for name, gain in gains.items() if gain is not None][:BEST]
+        yield f"Recorded problems, each before its fix (slow) and with it (fixed): {url}{BY_PROBLEM}"
+        yield f"Open first, with the measured gain: {', '.join(best)}. All of them: python -m demo --help"
+    else:
+        yield f"All recordings: {url}{OVERVIEW}"
+    yield "Press Ctrl-C to quit."

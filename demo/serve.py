@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from demo.guide import BY_PROBLEM, OVERVIEW, TAB, index_lines
+from demo.guide import guide
 from demo.index import read_index
 from demo.pairs import PAIRS, RECORDED
-from demo.simulated import simulated_lines
 from tb_bottleneck.plugin.http.static_files import DIRECTORY, ENTRY
 
 PLUGIN = "tb_bottleneck"
@@ -33,13 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     except CannotServe as why:
         print(f"demo: {why}", file=sys.stderr)
         return 2
-    if options.logdir == RECORDED:
-        print("Problems, each before its fix; the same training with the fix is next to it:")
-        print(*index_lines(options.logdir, url), sep="\n", end="\n\n")
-        print("Recordings of GPUs that a simulator wrote, for those who have no GPU at hand:")
-        print(*simulated_lines(options.logdir, f"{url}{TAB}"), sep="\n", end="\n\n")
-        print(f"One row for each problem: {url}{BY_PROBLEM}")
-    print(f"All recordings: {url}{OVERVIEW} (press Ctrl-C to quit)", flush=True)
+    print(*guide(options.logdir, url), sep="\n", flush=True)
     wait_for_the_end()
     return 0
 

@@ -4,10 +4,6 @@ They show what the tab says about a GPU to those who have none at hand. The name
 in the tab, in the terminal and in JSON.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
-from urllib.parse import quote
-
 from demo.pairs import RECORDED
 
 SIMULATED = RECORDED / "simulated"
@@ -20,14 +16,3 @@ SITUATIONS = {
     "slow_rank_of_eight": "one of eight GPUs is slower than the others (open the heat map); fixed by equal GPUs",
 }
 """Names of the folders and what they show. Each has a recording without the fix (slow) and with it (fixed)."""
-
-
-def simulated_lines(logdir: Path, tab: str) -> Iterator[str]:
-    """Yields the simulated recordings in this logdir with their addresses. `tab` is the address of the tab."""
-    for name, shows in SITUATIONS.items():
-        folder = logdir / SIMULATED.name / name / "slow"
-        files = sorted(folder.glob("*.pt.trace.json.gz"))
-        if files:
-            key = f"{SIMULATED.name}/{name}/slow/{files[0].name}"
-            yield f"  {name}: {shows}"
-            yield f"    {tab}&p.tb_bottleneck.run={quote(key)}"

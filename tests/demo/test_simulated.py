@@ -3,12 +3,11 @@
 import gzip
 import json
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 import simulated_demo
 
-from demo.simulated import SIMULATED, SITUATIONS, simulated_lines
+from demo.simulated import SIMULATED, SITUATIONS
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.knowledge.gpus import SIMULATED_SUFFIX, gpu_named
@@ -54,10 +53,3 @@ def test_the_straggler_of_the_job_is_named(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_simulated_device_has_the_figures_of_the_real_one() -> None:
     assert gpu_named("NVIDIA A100-SXM4-80GB" + SIMULATED_SUFFIX) == gpu_named("NVIDIA A100-SXM4-80GB")
-
-
-def test_the_index_has_an_address_for_each() -> None:
-    lines = list(simulated_lines(SIMULATED.parent, "http://localhost:6006/#tb_bottleneck"))
-    assert [line.split(":")[0].strip() for line in lines[::2]] == list(SITUATIONS)
-    for link in lines[1::2]:
-        assert (SIMULATED.parent / unquote(link.partition("tb_bottleneck.run=")[2])).is_file()
