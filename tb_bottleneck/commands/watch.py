@@ -41,7 +41,8 @@ def add(commands: "Subparsers") -> None:
         "watch",
         "watch trainings while they run: slow and hung ranks, step times",
         "Shows the monitored trainings under a logdir while they run: what holds each job up, its step time, the parts "
-        "of its step in the last minute, and each rank over time.",
+        "of its step in the last minute, and each rank over time. Where the output is no terminal, prints a line for each "
+        "change.",
         EXAMPLES,
     )
     watch.add_argument("logdir", metavar="LOGDIR", help="the logdir of the monitors, or a directory below it")
@@ -71,14 +72,15 @@ def _watch(options: argparse.Namespace) -> int:
 
 
 def _print(jobs: "LiveJobs", options: argparse.Namespace, every: float) -> int:
-    from tb_bottleneck.live.screen import lines
+    from tb_bottleneck.live.screen import ChangedLines, lines
 
+    changed = ChangedLines()
     while True:
         states = jobs.read(over=options.once)
         if options.json:
             print(json.dumps({"unix_s": round(time.time(), 1), "jobs": [state.as_json() for state in states]}))
         else:
-            for line in lines(states):
+            for line in lines(states) if options.once else changed.of(states):
                 print(line)
             if options.once and not states:
                 print(f"no monitored training writes heartbeats under {options.logdir}")

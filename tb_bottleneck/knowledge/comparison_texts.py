@@ -31,7 +31,8 @@ def headline_text(part: str) -> Template:
 
 @cache
 def ignored_facts() -> frozenset[str]:
-    """Returns the keys of facts that are never compared: facts about one machine or process, or redundant facts."""
+    """Returns the keys of facts that are never compared: facts about one machine or process, what the
+    monitor measured, or redundant facts."""
     return frozenset(_texts()["ignored"]["facts"])
 
 

@@ -1,5 +1,6 @@
 """The state of live jobs in a terminal: rich renderables, and plain lines."""
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -22,6 +23,7 @@ PARTS = (
     ("backward", "backward", "green"),
     ("optimizer", "optimizer", "cyan"),
 )
+_FIGURES = re.compile(r"[\d.,]+")
 _SHADES = ("green", "green4", "yellow3", "dark_orange", "red")
 _LIMITS = (1.05, 1.15, 1.4, 2.0)
 """The limits between the shades of a heat map, as multiples of the median of all cells."""
@@ -44,12 +46,33 @@ def screen(states: Sequence[LiveState], logdir: str) -> RenderableType:
 def lines(states: Sequence[LiveState]) -> Iterator[str]:
     """Yields one line of text per job."""
     for state in states:
-        job = state.job
+        job, verdict = state.job, state.verdict
         step = typical(rank.beat.recent.get("wall", 0.0) for rank in job.ranks)
-        yield (
-            f"{time.strftime('%H:%M:%S')} {job.run}: step {job.step}, {duration_text(step)} per step, "
-            f"{state.verdict.severity}: {state.verdict.headline} {state.verdict.fix}".rstrip()
-        )
+        times = f"step {job.step}, {duration_text(step)} per step" if step else "measuring"
+        severity = "ok" if verdict.severity == "none" else verdict.severity
+        said = f"{severity}: {verdict.headline} {verdict.fix}".rstrip()
+        yield f"{time.strftime('%H:%M:%S')} {job.run}: {times}{f', {said}' if step or severity != 'ok' else ''}"
+
+
+class ChangedLines:
+    """The lines of jobs whose severity or verdict changed since the last call, for output that is not a terminal."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[str, str, bool]] = {}
+
+    def of(self, states: Sequence[LiveState]) -> list[str]:
+        """Returns the lines of the jobs in `states` that began or changed. Figures alone are no change; jobs that were
+        over from the first look on are left out."""
+        changed = []
+        for state in states:
+            if state.job.is_over and state.job.run not in self._last:
+                continue
+            begun = any(rank.beat.recent.get("wall") for rank in state.job.ranks)
+            now = state.verdict.severity, _FIGURES.sub("", state.verdict.headline), begun
+            if self._last.get(state.job.run) != now:
+                changed.append(state)
+            self._last[state.job.run] = now
+        return list(lines(changed))
 
 
 def _panel(state: LiveState) -> RenderableType:
