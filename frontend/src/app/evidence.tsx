@@ -12,9 +12,11 @@ interface Props {
   readonly training: TrainingEntry;
   readonly shown: RunEntry;
   readonly choose: (recording: RunEntry) => void;
+  /** Shows a list to choose from, without the reason of the verdict. */
+  readonly brief: boolean;
 }
 
-export function Evidence({ training, shown, choose }: Props) {
+export function Evidence({ training, shown, choose, brief }: Props) {
   const { members, because, job } = training;
   if (members.length === 1) return null;
   const ordered = job ? [...members].sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0)) : members;
@@ -22,9 +24,9 @@ export function Evidence({ training, shown, choose }: Props) {
   const labels = ordered.map((member, index) => (names.filter((name) => name === names[index]).length > 1 ? withTime(names[index]!, member) : names[index]!));
   return (
     <nav class="members" aria-label="Recordings of this training">
-      {ordered.length > MOST_BUTTONS ? (
+      {brief || ordered.length > MOST_BUTTONS ? (
         <label>
-          Recording{" "}
+          <span class={brief ? "visually-hidden" : ""}>Recording </span>
           <select value={keyOf(shown)} onChange={(event) => choose(ordered[event.currentTarget.selectedIndex]!)}>
             {ordered.map((member, index) => (
               <option key={keyOf(member)} value={keyOf(member)}>
@@ -52,7 +54,7 @@ export function Evidence({ training, shown, choose }: Props) {
           ))}
         </ul>
       )}
-      {because && <span class="muted">{because}</span>}
+      {because && !brief && <span class="muted">{because}</span>}
     </nav>
   );
 }

@@ -41,19 +41,25 @@ function Content({ report, analysis, shown }: Props) {
   const missing = shown && missingFrom(shown.state.view, report, shown.entry);
   const view = shown && missing === undefined ? shown.state.view : "diagnosis";
   const live = liveJobOf(shown?.state.live, report.run);
+  const brief = view !== undefined && view !== "diagnosis"; // the content of another view begins at the top
+  const evidence = training && shown && (
+    <Evidence training={training} shown={shown.entry} brief={brief} choose={(recording) => shown.session.choose(keyOf(recording), hasView(view!, recording) ? view! : "diagnosis")} />
+  );
+  const isNews = live !== undefined && live.verdict.cause !== "ended" && (!brief || live.verdict.severity !== "none");
   return (
-    <article>
-      {live && <LiveNotice job={live} open={shown && view !== "live" ? () => shown.session.open("live") : undefined} />}
+    <article class={brief ? "brief" : ""}>
+      {isNews && <LiveNotice job={live} open={shown && view !== "live" ? () => shown.session.open("live") : undefined} />}
       {report.schema > KNOWN_SCHEMA && (
         <section class="notice">
           This tab is older than the report (schema {report.schema}, the tab knows {KNOWN_SCHEMA}), so parts of it may be
           missing here. Reload the page to get the newer tab.
         </section>
       )}
-      <Headline report={report} job={job} openJob={shown && view !== "job" ? () => shown.session.open("job") : undefined} analysis={analysis}>
+      <Headline report={report} brief={brief} job={job} openJob={shown && view !== "job" ? () => shown.session.open("job") : undefined} analysis={analysis}>
+        {brief && evidence}
         <Share report={report} />
       </Headline>
-      {training && shown && <Evidence training={training} shown={shown.entry} choose={(recording) => shown.session.choose(keyOf(recording), hasView(view, recording) ? view : "diagnosis")} />}
+      {!brief && evidence}
       {shown && <Tabs report={report} entry={shown.entry} training={training} session={shown.session} view={view} />}
       {missing !== undefined && (
         <section class="notice" role="status">

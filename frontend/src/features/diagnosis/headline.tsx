@@ -11,6 +11,8 @@ import { RecordingName } from "../../shared/widgets/recording_name";
 
 interface HeadlineProps {
   readonly report: Report;
+  /** Shows one line. */
+  readonly brief: boolean;
   /** The job that the recording is a rank of. */
   readonly job: JobAnswer | "pending" | undefined;
   /** Shows the job; undefined if it is shown already. */
@@ -19,7 +21,7 @@ interface HeadlineProps {
   readonly children: ComponentChildren; // beside the path
 }
 
-export function Headline({ report, job, openJob, analysis, children }: HeadlineProps) {
+export function Headline({ report, brief, job, openJob, analysis, children }: HeadlineProps) {
   const own = report.verdict;
   const verdict = (job !== undefined && job !== "pending" && leadingVerdict(job)) || own;
   const status = report.health?.status ?? "";
@@ -29,14 +31,14 @@ export function Headline({ report, job, openJob, analysis, children }: HeadlineP
         <RecordingName of={report} />
       </p>
       {children}
-      {verdict !== own && <p class="scope">Job of {count(report.world_size ?? 1)} ranks</p>}
+      {!brief && verdict !== own && <p class="scope">Job of {count(report.world_size ?? 1)} ranks</p>}
       <h1>{verdict ? leadOf(verdict) : noVerdict(status, report.evidence_source)}</h1>
-      {verdict && <Beside verdict={verdict} />}
-      {job && <OfJob job={job} report={report} leads={verdict !== own} open={openJob} />}
+      {!brief && verdict && <Beside verdict={verdict} />}
+      {!brief && job && <OfJob job={job} report={report} leads={verdict !== own} open={openJob} />}
       <ul class="badges">
-        {verdict && <Badge label={severity(verdict)} />}
-        {verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
-        {status && <Badge label={health(status)} />}
+        {!brief && verdict && <Badge label={severity(verdict)} />}
+        {!brief && verdict && <li class="badge">{confidence(verdict.confidence)}</li>}
+        {!brief && status && <Badge label={health(status)} />}
         <li class={analysis ? "badge tone-note" : "visually-hidden"}>
           <span role="status">{analysis && `The file has changed and is analysed again: ${shortShare(analysis.progress)}`}</span>
         </li>
