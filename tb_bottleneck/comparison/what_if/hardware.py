@@ -153,7 +153,8 @@ def change_device(recording: Recording, devices: DevicePair) -> ParameterScenari
     bounds = bounds_on_b(recording, devices)
     assumptions = [
         "host, loader and storage stay the same",
-        "each kernel reaches the same share of its roof; predictions of this kind have a mean error of 12 % (Habitat)",
+        "each kernel reaches the same share of its roof; one that memory limits gains in this share of its time only; "
+        "predictions of this kind have a mean error of 12 % (Habitat)",
     ]
     assumptions.extend([*vendor_assumptions(devices), *collective_assumptions(recording)])
     lacking = _lacking(recording, devices)

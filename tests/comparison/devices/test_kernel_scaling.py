@@ -15,6 +15,7 @@ from tb_bottleneck.comparison.devices.kernel_scaling import (
     WORKERS_KEEP_UP,
     WORKERS_LIMIT,
     DevicePair,
+    _beside_the_roof,
     loader_assumptions,
     scaled_lengths,
     worker_throughput_limit,
@@ -38,6 +39,15 @@ def factors(tmp_path, row, name="NVIDIA H200", unit_us=100.0, estimate=Estimate.
 
 def test_a_kernel_that_bandwidth_bounds_gains_the_ratio_of_the_bandwidths(tmp_path):
     assert factors(tmp_path, STREAM) == pytest.approx([2039 / 4800])
+
+
+def test_a_kernel_that_memory_limits_gains_in_the_part_at_its_roof_only():
+    """Half of the time at the bandwidth of an H100, for an H200, which has 1.43 times the bandwidth and equal units."""
+    devices = DevicePair(device_named("NVIDIA H100 80GB HBM3"), device_named("NVIDIA H200"))
+    ratio = devices.bandwidth_ratio
+    by_roof = np.full(3, 1 / ratio)
+    factor = _beside_the_roof(by_roof, np.array([0.0, 0.5, 1.0]), devices)
+    assert factor == pytest.approx([1.0, (1 + 1 / ratio) / 2, 1 / ratio], rel=0.01)
 
 
 def test_a_product_gains_the_ratio_of_the_rates_of_its_type(tmp_path):
