@@ -41,8 +41,8 @@ def add(commands: "Subparsers") -> None:
         "watch",
         "watch trainings while they run: slow and hung ranks, step times",
         "Shows the monitored trainings under a logdir while they run: what holds each job up, its step time, the parts "
-        "of its step in the last minute, and each rank over time. Where the output is no terminal, prints a line for each "
-        "change.",
+        "of its step in the last minute, and each rank over time. Where the output is no terminal, prints a line "
+        "for each change.",
         EXAMPLES,
     )
     watch.add_argument("logdir", metavar="LOGDIR", help="the logdir of the monitors, or a directory below it")

@@ -1,15 +1,19 @@
 """Estimates the profiler's overhead: during recording, the host dispatches more slowly than without the profiler.
 
-The scale of dispatching is (dispatch time without the profiler / recorded dispatch time). It is found in one of three
+The scale of dispatching is (dispatch time without the profiler / recorded dispatch time). It is found in one of four
 ways:
 
 - solved: if the recording has the step time without the profiler, the scale is chosen such that a step of the replay
   takes as long as this time. The overhead is limited to the largest overhead of the recorded rows;
 - hidden: if the host does not limit the steps, the step time does not show the scale, and the usual scale is assumed;
+- paced: as hidden, but the telemetry of the run has steps that began when the device had nothing to do. Such a step
+  takes as long as the host needs, and the scale is chosen such that the host alone takes as long;
 - estimated: if the step time without the profiler is not known, the scale follows from a cost per recorded event.
 
 If the scale is hidden or estimated, the bounds range from the fastest plausible host to the host as recorded.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,7 +50,8 @@ class HostScale(Record, frozen=True):
 
     `least` and `most` are the bounds of the `expected` scale. `solved` is True if the scale follows from a measured
     step time without the profiler. `hidden` is True if that time is known but does not depend on the scale, because the
-    device limits the steps.
+    device limits the steps. `paced` is True if the scale follows from steps that began when the device had nothing to
+    do.
     """
 
     expected: float
@@ -54,13 +59,16 @@ class HostScale(Record, frozen=True):
     most: float
     solved: bool
     hidden: bool = False
+    paced: bool = False
 
 
 def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
-    """Returns the graph with the dispatch time and the call time of the host, without waits, multiplied by `scale`."""
-    if scale == 1.0:
-        return graph
-    return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, scale), cost=scale_column(graph.items.cost, scale))
+    """Returns the graph with the dispatch time and the call time of the host, without waits, multiplied by `scale`. If
+    the pace of the host is known, its window takes at least as long as the host needs alone."""
+    if scale != 1.0:
+        gap = graph.gap_scaled(Activity.DISPATCH, scale)
+        graph = graph.with_items(gap=gap, cost=scale_column(graph.items.cost, scale))
+    return replace(graph, paced=True) if graph.base.host_pace else graph
 
 
 def host_scale_of(graph: ModifiedGraph) -> HostScale:
@@ -70,6 +78,8 @@ def host_scale_of(graph: ModifiedGraph) -> HostScale:
     the CPU.
     """
     recording = graph.base.recording
+    if graph.base.host_pace:
+        return _from_pace(graph)
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):
         if recording.on_device and overhead.value < SEEN_FROM and _is_hidden(graph):
@@ -91,6 +101,15 @@ def host_scale_of(graph: ModifiedGraph) -> HostScale:
     if not recording.on_device:
         return HostScale(1.0, 1.0, 1.0, solved=False)
     return HostScale(_from_event_costs(graph), 1 / MAX_HOST_SLOWDOWN, 1.0, solved=False)
+
+
+def _from_pace(graph: ModifiedGraph) -> HostScale:
+    """Returns the scale at which the host alone, for a device that needs no time, has steps as long as those in which
+    the device did not hold the host back. The bounds are those of the shortest and the longest of these steps."""
+    pace, steps = graph.base.host_pace, len(graph.base.recording.steps)
+    alone = graph.without_device()
+    least, expected, most = (_solved(alone, time * steps) for time in (min(pace), float(np.median(pace)), max(pace)))
+    return HostScale(expected, least, most, solved=False, hidden=True, paced=True)
 
 
 def _is_hidden(graph: ModifiedGraph) -> bool:

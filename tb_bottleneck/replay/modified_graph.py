@@ -19,6 +19,7 @@ from tb_bottleneck.replay.simulator import Check, check, replay
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.process_facts import HOST_PACE, positive
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 
@@ -99,6 +100,14 @@ class RecordedGraph:
         return undisturbed_share(self.recording.trace, self.recording.main_operators)
 
     @cached_property
+    def host_pace(self) -> tuple[float, ...]:
+        """Times (ns) of steps in which the device did not hold the host back; empty if they were not recorded."""
+        recording = self.recording
+        found = recording.trace.header.context.get(HOST_PACE)
+        known = tuple(time for time in map(positive, found if isinstance(found, list) else ()) if time is not None)
+        return known if recording.on_device and recording.steps.basis != "whole" else ()
+
+    @cached_property
     def gap_length(self) -> Ints:
         """The recorded host time before the issue of each item, in ns, summed over all host activities."""
         return self.graph.items.gap.total()
@@ -126,7 +135,9 @@ class ModifiedGraph:
     """A recorded graph `base` with modified `items`. Modifications return a new object.
 
     The simulated window is never shorter than `floor` ns. A step processes `batch` times as many samples as recorded.
-    Loader workers need at least `pace` ns to make the batches of the recorded window.
+    Loader workers need at least `pace` ns to make the batches of the recorded window. If `paced` is True, the window
+    is never shorter than the host needs alone: a window of few steps begins with a queue of launches, which a host
+    that becomes the limit would not have in a longer run.
     """
 
     base: RecordedGraph
@@ -134,6 +145,7 @@ class ModifiedGraph:
     floor: float = 0.0
     batch: float = 1.0
     pace: float = 0.0
+    paced: bool = False
 
     def with_items(
         self,
@@ -193,12 +205,19 @@ class ModifiedGraph:
     def window(self) -> float:
         """Returns the simulated time in ns for as many samples as the recorded window has.
 
-        The result has three lower bounds: `floor`, the time in which the judged device computes, and `pace`. The first
-        two are divided by `batch`, as the simulated time is; `pace` is not.
+        The result has four lower bounds: `floor`, the time in which the judged device computes, if `paced` the time of
+        the host alone, and `pace`. The first three are divided by `batch`, as the simulated time is; `pace` is not.
         """
         same_length = self.items.length is self.base.graph.items.length
         busy = self.base.busy if same_length else self.base.busy_with(self.items.length)
-        return max(max(self._simulated, self.floor, busy) / self.batch, self.pace)
+        alone = self.without_device()._simulated if self.paced else 0
+        return max(max(self._simulated, self.floor, busy, alone) / self.batch, self.pace)
+
+    def without_device(self) -> "ModifiedGraph":
+        """Returns a copy in which the device needs no time: its window is the time of the host."""
+        items = self.items
+        alone = self.with_items(length=np.zeros_like(items.length), lag=np.zeros_like(items.lag))
+        return replace(alone, paced=False)
 
     def step_times(self) -> Floats:
         """Returns the step times in ns. Their sum is `window()`: if a lower bound lengthens the window, all steps get

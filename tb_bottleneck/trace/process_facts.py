@@ -1,4 +1,5 @@
-"""Facts that the training process added to a trace: checks numbers, and adds the log of torch.compile.
+"""Facts that the training process added to a trace: checks numbers, and adds the log of torch.compile and the pace of
+the host from files beside the trace.
 
 Numbers in a trace are untrusted.
 """
@@ -8,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 from tb_bottleneck.base.units import NS_PER_US
+from tb_bottleneck.sources.telemetry.host_pace import host_pace_beside
 from tb_bottleneck.sources.torch_trace.log_file import log_beside
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.events import Events
@@ -31,6 +33,17 @@ def add_compile_log(path: str, header: Header, events: Events, names: Sequence[s
     log = log_beside(path, processes, header.rank, (base + end) / NS_PER_US if base else None)
     if log:
         header.context["compile_log"] = log
+
+
+HOST_PACE = "host_pace_ns"
+
+
+def add_host_pace(path: str, header: Header) -> None:
+    """Adds the fact HOST_PACE to `header.context`: the times (ns) of steps in which the device did not hold the host
+    back, shortest first, if the trace at `path` is of a device and the telemetry beside it has such steps."""
+    pace = host_pace_beside(path) if header.devices and HOST_PACE not in header.context else ()
+    if pace:
+        header.context[HOST_PACE] = list(pace)
 
 
 # Bytes of an element, for the types that parameters with gradients can have (pytorch docs, Tensor Attributes).

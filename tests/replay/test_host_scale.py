@@ -116,3 +116,37 @@ def test_a_step_that_becomes_as_short_as_the_device_allows_keeps_the_slowest_suc
     """
     found = scales(drawing, unprofiled_step_ns=500_000)
     assert found.expected > 1 / MAX_HOST_SLOWDOWN
+
+
+# The device is busy all the time; the host dispatches a step in a part of it.
+AHEAD = """
+    step    aaaaaaaaaabbbbbbbbbbcccccccccc
+    op      ######....######....######....
+    launch  .....|.........|.........|....
+    gpu     ......##########..########..##
+"""
+
+
+def test_the_pace_of_the_host_gives_the_scale_whatever_the_profiler_costs():
+    """The host alone takes 1 ms per drawn step, and needed 0.4 to 0.6 ms where the device did not hold it back."""
+    pace = {"host_pace_ns": [400_000.0, 500_000.0, 600_000.0], "unprofiled_step_ns": 990_000}
+    graph = drawn_graph(LATE, tb_bottleneck={"context": pace})
+    found = host_scale_of(graph)
+    assert (found.paced, found.hidden, found.solved) == (True, True, False)
+    assert found.least <= found.expected <= found.most
+    alone = with_host_scale(graph, found.expected).without_device()
+    assert alone.window() / 2 == pytest.approx(500_000, rel=0.05)
+
+
+@pytest.mark.parametrize("pace", [[], ["x", -1, True, None], "text", {"a": 1}])
+def test_a_pace_that_is_no_list_of_times_is_not_used(pace):
+    assert not scales(LATE, host_pace_ns=pace).paced
+
+
+def test_a_faster_device_does_not_make_steps_shorter_than_the_host_needs():
+    """The launches of the first step may lie before the window, so a replay alone has less of the host."""
+    graph = drawn_graph(AHEAD, tb_bottleneck={"context": {"host_pace_ns": [700_000.0, 700_000.0]}})
+    start = with_host_scale(graph, 1.0)
+    instant = start.with_items(length=start.items.length // 100)
+    assert start.paced
+    assert instant.window() >= start.without_device().window()

@@ -169,7 +169,8 @@ def _predict(
         share = share_text(unexplained * scale / step)
         prediction.assumptions.append(what_if_text("unexplained").safe_substitute(share=share))
     if baseline.host.least < 1.0:
-        name = "host_measured" if baseline.host.solved else "host_estimated" if host < 1.0 else "host_as_recorded"
+        guessed = "host_estimated" if host < 1.0 else "host_as_recorded"
+        name = "host_paced" if baseline.host.paced else "host_measured" if baseline.host.solved else guessed
         prediction.assumptions.append(what_if_text(name).safe_substitute(scale=share_text(host)))
     gain = gain_of_changes(run, predictor, changes, outcomes, samples, baseline)
     least = min(device_bound(outcomes) * scale / (1 + noise_of(run)), step)

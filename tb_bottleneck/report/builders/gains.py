@@ -104,7 +104,7 @@ def _host(host_scale: HostScale) -> str:
         return word("solved").substitute(scale=share_text(host_scale.expected))
     if host_scale.least == host_scale.most:
         return ""
-    return word("hidden" if host_scale.hidden else "estimated").substitute(
+    return word("paced" if host_scale.paced else "hidden" if host_scale.hidden else "estimated").substitute(
         scale=share_text(host_scale.expected), least=share_text(host_scale.least), most=share_text(host_scale.most)
     )
 

@@ -1,0 +1,67 @@
+"""How long the host needs for a step when the device does not hold it back, from the monitor's steps beside a trace.
+
+A host that launches work faster than the device does it waits for the device, so its steps take as long as the
+device's. But steps that begin when the device has nothing to do only fill its queue: the first ones of the run, and
+those after a recording, which ends with a wait for the device. On an H100, such steps of a transformer took 14 to 17
+ms, as the CPU time of the thread says, and all others 38 ms.
+"""
+
+import os
+
+import numpy as np
+
+from tb_bottleneck.sources.file_system import LOCAL
+from tb_bottleneck.sources.paths import is_url
+from tb_bottleneck.sources.telemetry.event_files import holds_telemetry, is_event_file
+
+MAX_BYTES = 4 << 20
+"""Bytes at the start of the event file that are read: several thousand steps."""
+FILLING = 2
+"""Number of steps that only fill the queue, which holds about 1,000 launches. A choice: of six trainings on an H100,
+the third step already waited in one."""
+SHORTER = 0.9
+"""Steps that only fill the queue take less than this part of the usual step; otherwise the host limits the steps."""
+
+
+def host_pace_beside(trace: str) -> tuple[float, ...]:
+    """Returns the times (ns) of steps that began with an empty queue and were shorter than the others, shortest first,
+    for the process whose telemetry lies in the folder of `trace`; empty if there are less than two, or if the folder
+    has the telemetry of no or of several processes. Never raises OSError."""
+    try:
+        steps = _steps_beside(trace)
+    except OSError:
+        return ()
+    if len(steps) <= 4 * FILLING:
+        return ()
+    filling: list[float] = []
+    usual: list[float] = []
+    after = 0
+    for place, (wall, profiled) in enumerate(steps):
+        after = FILLING if profiled else after
+        if profiled or place == 0:
+            continue
+        (filling if after or place <= FILLING else usual).append(wall)
+        after = max(after - 1, 0)
+    typical = float(np.median(usual)) if usual else 0.0
+    shorter = sorted(wall for wall in filling if wall < SHORTER * typical)
+    return tuple(shorter) if len(shorter) >= 2 else ()
+
+
+def _steps_beside(trace: str) -> list[tuple[float, bool]]:
+    """Returns pairs of wall time (ns) and whether a profiler recorded the step, for steps that are single rows."""
+    if is_url(trace):
+        return []
+    files = LOCAL.files_in(os.path.dirname(os.path.abspath(trace)), is_event_file)
+    ours = [path for path in files if holds_telemetry(path, LOCAL.status(path).size)]
+    if len(ours) != 1:
+        return []
+    from tb_bottleneck.schema.telemetry_pb2 import Packet  # here, because only few traces have telemetry beside them
+    from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
+
+    steps: list[tuple[float, bool]] = []
+    for message in SeriesFile(ours[0], follow_links=False).read(MAX_BYTES).messages:
+        if isinstance(message, Packet):
+            rows = message.steps
+            profiled = next((column.values for column in rows.columns if column.name == "profiled"), None)
+            steps += [(wall, bool(profiled and profiled[row] > 0)) for row, wall in enumerate(rows.wall_ns)]
+    return steps
