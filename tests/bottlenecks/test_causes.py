@@ -164,6 +164,10 @@ NAMED = [
     ("memory", {"wide_activations": 0.5}, ["fp32_activations"]),
     ("memory", {"wide_activations": 0.5, "full_precision_products": 0.4}, []),
     ("memory", {"wide_activations": 0.1}, []),
+    ("memory", {"layout_conversions": 0.09, "norms_in_nchw": 0.4}, ["memory_format"]),
+    ("memory", {"layout_conversions": 0.12}, ["memory_format"]),
+    ("memory", {"layout_conversions": 0.02, "norms_in_nchw": 0.1}, []),
+    ("memory", {"norms_in_nchw": 0.5}, []),  # in 32 bits, without matrix units, NCHW costs nothing
     ("underfilled", {}, ["small_batch"]),
     ("unexplained", {}, []),
     ("unexplained", {"unexplained_excess": 0.4}, ["uneven_steps"]),

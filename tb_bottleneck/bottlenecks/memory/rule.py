@@ -5,7 +5,8 @@ Formula: that time / the window; if shapes were recorded, a kernel counts here i
 device's bandwidth than its arithmetic at the device's peak. Half of the time of pointwise kernels that compute one
 operator each counts as recoverable: if two consecutive kernels are fused, they read and write half as much. The
 optimizer's kernels are a separate cause. In networks of convolutions in 32 bits, half precision moves half of the
-bytes; this is a cause if the convolutions themselves are not a cause (bottlenecks/compute/rule.py). Of the work between
+bytes; this is a cause if the convolutions themselves are not a cause (bottlenecks/compute/rule.py). Conversions between
+the layouts NCHW and NHWC, with batch norm in NCHW, are a cause of their own. Of the work between
 the two matrix multiplications of attention, half counts as recoverable too. All causes together count for at most the
 regime's share.
 Threshold: fires at 50 % of the window.
@@ -34,6 +35,7 @@ from tb_bottleneck.bottlenecks.memory.fusion import (
     pointwise_kernels,
     pointwise_share,
 )
+from tb_bottleneck.bottlenecks.memory.layout import NORM_LEFT, layout_conversions, norms_in_nchw
 from tb_bottleneck.bottlenecks.rule_types import CLEAR, FIRES, Cause, Judgement, Rule
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
@@ -46,6 +48,9 @@ MIN_POINTWISE_SHARE = 0.20
 # One call replaces attention, so a tenth of the window is enough: traceml's warning level for overheads.
 MIN_ATTENTION_SHARE = 0.10
 RECOVERABLE_OF_POINTWISE = 0.5
+# One call changes the layout of a model, so a tenth of the window is enough: traceml's warning level for overheads. A
+# hundredth in conversions shows that the convolutions need the other layout; single layers may convert anyway.
+MIN_LAYOUT_SHARE, MIN_CONVERSIONS = 0.10, 0.01
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -54,7 +59,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     share = measures.account.share(Regime.MEMORY)
     evidence = (costliest_kernel, memory_reached, roofs_known, shapes_recorded, bandwidth_in_use)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
-    causes += _attention(measures, share) + _wide(measures, share)
+    causes += _attention(measures, share) + _wide(measures, share) + _layout(measures, share)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
     return Judgement(
         status,
@@ -97,6 +102,18 @@ def _wide(measures: Measures[Recording], share: float) -> tuple[Cause[Recording]
     if wide < MIN_POINTWISE_SHARE or measures.value(full_precision_products, otherwise=0.0) >= MIN_PRODUCT_SHARE:
         return ()
     return (Cause("fp32_activations", wide, (wide_activations, types_multiplied), bounded=False),)
+
+
+def _layout(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
+    """Returns the cause `memory_format` if convolutions on matrix units work on tensors in NCHW, and the conversions of
+    the layout with the part of batch norm that channels_last saves take at least MIN_LAYOUT_SHARE of the window;
+    otherwise (). Without conversions, NCHW costs nothing: products in 32 bits without matrix units need none."""
+    conversions = measures.value(layout_conversions, otherwise=0.0)
+    norms = measures.value(norms_in_nchw, otherwise=0.0)
+    cost = min(conversions + (1 - NORM_LEFT) * norms, share)
+    if conversions < MIN_CONVERSIONS or cost < MIN_LAYOUT_SHARE:
+        return ()
+    return (Cause("memory_format", cost, (layout_conversions, norms_in_nchw, types_multiplied), bounded=False),)
 
 
 RULE = Rule(Regime.MEMORY, judge, FIRES_AT)
