@@ -130,7 +130,8 @@ def _joined(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> tuple[p
 
 def _with_gains_of_run(trace: pb.Report, telemetry: pb.Report) -> pb.Report:
     """Returns a copy of `trace` in which the gains of causes that the monitor times in each step are those that a model
-    of the run predicts. The plan ends before them, because its fixes were simulated together."""
+    of the run predicts. The plan ends with the first of them if it begins with it, otherwise before it, because its
+    fixes were simulated together."""
     gains = {
         finding.cause: finding.speedup
         for finding in telemetry.findings
@@ -144,7 +145,12 @@ def _with_gains_of_run(trace: pb.Report, telemetry: pb.Report) -> pb.Report:
         if finding.cause in gains:
             finding.speedup.CopyFrom(gains[finding.cause])
     kept = next((at for at, step in enumerate(report.plan) if step.cause in gains), len(report.plan))
-    del report.plan[kept:]
+    first = report.plan[0] if report.plan and kept == 0 else None
+    if first is not None:
+        gain = gains[first.cause]
+        first.speedup_total, first.low, first.high, first.assumes = gain.expected, gain.low, gain.high, gain.assumes
+        first.step_ns_after = report.window.step_ns.mean / gain.expected
+    del report.plan[max(kept, 1 if first is not None else 0) :]
     report.verdict.severity = lowered_severity(report)
     return led_by_action(report)
 

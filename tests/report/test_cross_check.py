@@ -253,7 +253,7 @@ def test_the_gain_of_the_loader_is_that_of_a_model_of_the_run():
     trace.plan.add(cause="loader_in_main_process", title="Use workers", speedup_total=2.4, low=2.1, high=2.7)
     joined, _ = join([("a", trace), ("a", telemetry)])
     assert joined.findings[0].speedup.expected == 1.12
-    assert not joined.plan
+    assert [(step.cause, step.speedup_total) for step in joined.plan] == [("loader_in_main_process", 1.12)]
     assert joined.verdict.action.startswith("Use workers: about 1.1")
     assert joined.verdict.severity == "warning"
     telemetry.findings[0].speedup.basis = "bound"
