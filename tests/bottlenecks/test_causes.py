@@ -167,6 +167,8 @@ NAMED = [
     ("memory", {"layout_conversions": 0.09, "norms_in_nchw": 0.4}, ["memory_format"]),
     ("memory", {"layout_conversions": 0.12}, ["memory_format"]),
     ("memory", {"layout_conversions": 0.02, "norms_in_nchw": 0.1}, []),
+    ("memory", {"dense_update_share": 0.5}, ["dense_gradients"]),
+    ("memory", {"dense_update_share": 0.05}, []),
     ("memory", {"norms_in_nchw": 0.5}, []),  # in 32 bits, without matrix units, NCHW costs nothing
     ("underfilled", {}, ["small_batch"]),
     ("unexplained", {}, []),

@@ -7,6 +7,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.bottlenecks.compute.fixes import MIXED_PRECISION
 from tb_bottleneck.bottlenecks.launch.fixes import FUSED_OPTIMIZER
 from tb_bottleneck.bottlenecks.memory.attention import AttentionWork, attention_work
+from tb_bottleneck.bottlenecks.memory.embedding import dense_tables, table_part
 from tb_bottleneck.bottlenecks.memory.layout import NORM_LEFT, is_conversion, is_norm_in_nchw
 from tb_bottleneck.knowledge.catalogue import first_match, fusible_patterns
 from tb_bottleneck.knowledge.gpus import GIGA, TERA
@@ -188,7 +189,43 @@ def in_channels_last(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph 
 
 CHANNELS_LAST = Scenario("layout", in_channels_last)
 
+SPARSE_PER_ROW = {Estimate.EXPECTED: 4.0, Estimate.LOW: 10.0, Estimate.HIGH: 2.0}
+"""Time of a sparse update / time of the dense one, for each row of the batch: it sorts indices and sums up rows. A
+choice; with few rows it hardly counts."""
+SPARSE_DISPATCH = {Estimate.EXPECTED: 0.6, Estimate.LOW: 1.0, Estimate.HIGH: 0.3}
+"""Host time of the optimizer with sparse gradients / with dense ones, for the part of its work in such tables. A
+choice: a sparse update has fewer operators than a dense Adam, and a coalescing one more."""
+
+
+def with_sparse_gradients(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
+    """Updates only the rows of embedding tables that the batch uses.
+
+    Returns None if there is no table with dense gradients of which a batch uses few rows.
+
+    Changes: of the kernels that update the tables, or set their gradients to zero, the part in the tables takes
+    SPARSE_PER_ROW times the used share of the rows; of the host's time for their launches, SPARSE_DISPATCH remains.
+    Assumes: the optimizer has a version for sparse gradients, and its results are as good.
+    Bounds: the low and the high estimate use the corresponding values.
+    """
+    recording = graph.base.recording
+    tables, part = dense_tables(recording), table_part(recording)
+    if not tables or not part.any():
+        return None
+    used = sum(table.used * table.width for table in tables) / sum(table.rows * table.width for table in tables)
+    part = graph.of_operations(1 - part[recording.trace.device_ops.device == recording.trace.device_index])
+    left = part + (1 - part) * min(SPARSE_PER_ROW[estimate] * used, 1.0)
+    launches = part + (1 - part) * SPARSE_DISPATCH[estimate]
+    return graph.with_items(
+        length=scale_column(graph.items.length, left),
+        cost=scale_column(graph.items.cost, launches),
+        gap=graph.gap_scaled(Activity.DISPATCH, launches),
+    )
+
+
+SPARSE = Scenario("sparse_gradients", with_sparse_gradients)
+
 FIXES = {
+    "dense_gradients": SPARSE,
     "memory_format": CHANNELS_LAST,
     "optimizer_passes": FUSED_OPTIMIZER,
     "unfused_attention": FUSED_ATTENTION,

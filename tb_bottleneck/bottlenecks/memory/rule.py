@@ -6,7 +6,8 @@ device's bandwidth than its arithmetic at the device's peak. Half of the time of
 operator each counts as recoverable: if two consecutive kernels are fused, they read and write half as much. The
 optimizer's kernels are a separate cause. In networks of convolutions in 32 bits, half precision moves half of the
 bytes; this is a cause if the convolutions themselves are not a cause (bottlenecks/compute/rule.py). Conversions between
-the layouts NCHW and NHWC, with batch norm in NCHW, are a cause of their own. Of the work between
+the layouts NCHW and NHWC, with batch norm in NCHW, are a cause of their own, and so are updates of all rows of
+embedding tables. Of the work between
 the two matrix multiplications of attention, half counts as recoverable too. All causes together count for at most the
 regime's share.
 Threshold: fires at 50 % of the window.
@@ -29,6 +30,7 @@ from tb_bottleneck.bottlenecks.compute.wide_types import wide_activations
 from tb_bottleneck.bottlenecks.launch.compilation import compiled_regions, eager_functions
 from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
 from tb_bottleneck.bottlenecks.memory.attention import attention_passes, unfused_attention_share
+from tb_bottleneck.bottlenecks.memory.embedding import dense_update_share, table_rows_used
 from tb_bottleneck.bottlenecks.memory.fusion import (
     optimizer_launches,
     optimizer_pointwise,
@@ -51,6 +53,8 @@ RECOVERABLE_OF_POINTWISE = 0.5
 # One call changes the layout of a model, so a tenth of the window is enough: traceml's warning level for overheads. A
 # hundredth in conversions shows that the convolutions need the other layout; single layers may convert anyway.
 MIN_LAYOUT_SHARE, MIN_CONVERSIONS = 0.10, 0.01
+# One argument makes the gradients of a table sparse: traceml's warning level for overheads.
+MIN_DENSE_SHARE = 0.10
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -59,7 +63,7 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     share = measures.account.share(Regime.MEMORY)
     evidence = (costliest_kernel, memory_reached, roofs_known, shapes_recorded, bandwidth_in_use)
     causes = tuple(cause for cause in _causes(measures, share) if cause.cost_share >= MIN_POINTWISE_SHARE)
-    causes += _attention(measures, share) + _wide(measures, share) + _layout(measures, share)
+    causes += _attention(measures, share) + _wide(measures, share) + _layout(measures, share) + _dense(measures, share)
     status = FIRES if share >= FIRES_AT or causes else CLEAR
     return Judgement(
         status,
@@ -102,6 +106,15 @@ def _wide(measures: Measures[Recording], share: float) -> tuple[Cause[Recording]
     if wide < MIN_POINTWISE_SHARE or measures.value(full_precision_products, otherwise=0.0) >= MIN_PRODUCT_SHARE:
         return ()
     return (Cause("fp32_activations", wide, (wide_activations, types_multiplied), bounded=False),)
+
+
+def _dense(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
+    """Returns the cause `dense_gradients` if updates of all rows of embedding tables, of which a batch uses few, take
+    at least MIN_DENSE_SHARE of the window; otherwise (). `share` is the regime's share of the window."""
+    dense = min(measures.value(dense_update_share, otherwise=0.0), share)
+    if dense < MIN_DENSE_SHARE:
+        return ()
+    return (Cause("dense_gradients", dense, (dense_update_share, table_rows_used), bounded=False),)
 
 
 def _layout(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:

@@ -7,6 +7,7 @@ ms, as the CPU time of the thread says, and all others 38 ms.
 """
 
 import os
+from itertools import takewhile
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from tb_bottleneck.sources.telemetry.event_files import holds_telemetry, is_even
 MAX_BYTES = 4 << 20
 """Bytes at the start of the event file that are read: several thousand steps."""
 FILLING = 2
-"""Number of steps that only fill the queue, which holds about 1,000 launches. A choice: of six trainings on an H100,
-the third step already waited in one."""
+"""Least number of steps that only fill the queue, which holds about 1,000 launches. A choice: of six trainings on an
+H100, the third step already waited in one."""
 SHORTER = 0.9
 """Steps that only fill the queue take less than this part of the usual step; otherwise the host limits the steps."""
 
@@ -33,18 +34,16 @@ def host_pace_beside(trace: str) -> tuple[float, ...]:
         return ()
     if len(steps) <= 4 * FILLING:
         return ()
-    filling: list[float] = []
-    usual: list[float] = []
-    after = 0
-    for place, (wall, profiled) in enumerate(steps):
-        after = FILLING if profiled else after
-        if profiled or place == 0:
-            continue
-        (filling if after or place <= FILLING else usual).append(wall)
-        after = max(after - 1, 0)
-    typical = float(np.median(usual)) if usual else 0.0
-    shorter = sorted(wall for wall in filling if wall < SHORTER * typical)
-    return tuple(shorter) if len(shorter) >= 2 else ()
+    typical = float(np.median([wall for wall, profiled in steps if not profiled]))
+    # The first step of a run also starts the device, so it counts as one that the profiler recorded.
+    begins = [place for place in range(1, len(steps)) if not steps[place][1] and (place == 1 or steps[place - 1][1])]
+    shorter: list[float] = []
+    for begin in begins:
+        walls = [wall for wall, _ in takewhile(lambda step: not step[1], steps[begin:])]
+        group = list(takewhile(lambda wall: wall < SHORTER * typical, walls))
+        # In the last step of a long group, the queue became full.
+        shorter += group[:-1] if len(group) > FILLING else [w for w in walls[:FILLING] if w < SHORTER * typical]
+    return tuple(sorted(shorter)) if len(shorter) >= FILLING else ()
 
 
 def _steps_beside(trace: str) -> list[tuple[float, bool]]:
