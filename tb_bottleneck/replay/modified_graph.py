@@ -210,8 +210,11 @@ class ModifiedGraph:
         """
         same_length = self.items.length is self.base.graph.items.length
         busy = self.base.busy if same_length else self.base.busy_with(self.items.length)
-        alone = self.without_device()._simulated if self.paced else 0
-        return max(max(self._simulated, self.floor, busy, alone) / self.batch, self.pace)
+        return max(max(self._simulated, self.floor, busy, self._host_alone) / self.batch, self.pace)
+
+    @cached_property
+    def _host_alone(self) -> int:
+        return self.without_device()._simulated if self.paced else 0
 
     def without_device(self) -> "ModifiedGraph":
         """Returns a copy in which the device needs no time: its window is the time of the host."""

@@ -115,6 +115,9 @@ def frame_without_line(frame: str) -> str:
     return f"{file}: {function}" if file else frame
 
 
+MAX_PROGRAM = 200  # characters of the name of a program's file
+
+
 def program_file(trace: Trace) -> str:
     """Returns the file that Python runs, as its frames name it, which is the file of the longest call of module code in
     the user's program; empty if none was recorded. The name is untrusted text."""
@@ -127,7 +130,7 @@ def program_file(trace: Trace) -> str:
         return ""
     longest = rows[np.argmax(events.end[rows] - events.start[rows])]
     file = frame_parts(trace.names[events.name[longest]])[0]
-    return file if file.isprintable() else ""
+    return file if file.isprintable() and len(file) <= MAX_PROGRAM else ""
 
 
 # When a recording begins, the profiler first records the functions that are already running, 1 to 6 us after one

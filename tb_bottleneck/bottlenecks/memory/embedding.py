@@ -12,7 +12,7 @@ from tb_bottleneck.base.units import share_text
 from tb_bottleneck.measures.trace.window import host_rows, in_window
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.operands import Operands, Shape, operands_of
+from tb_bottleneck.trace.operands import MAX_ELEMENTS, Operands, Shape, operands_of
 from tb_bottleneck.trace.table import Floats
 
 _BACKWARD = "aten::embedding_dense_backward"
@@ -51,7 +51,8 @@ def _table(operands: Operands) -> Table | None:
     """Returns the table of a call of _BACKWARD, with the inputs gradient, indices and number of rows."""
     try:
         (*_, width), indices, rows = operands.dims[0], operands.dims[1], int(operands.concrete[2])
-        return Table(rows, int(width), prod(int(size) for size in indices)) if indices and rows > 0 else None
+        known = indices and 0 < rows <= MAX_ELEMENTS
+        return Table(rows, int(width), prod(int(size) for size in indices)) if known else None
     except (IndexError, TypeError, ValueError):
         return None
 

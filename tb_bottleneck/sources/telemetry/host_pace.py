@@ -7,7 +7,7 @@ ms, as the CPU time of the thread says, and all others 38 ms.
 """
 
 import os
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 
 import numpy as np
 
@@ -61,6 +61,7 @@ def _steps_beside(trace: str) -> list[tuple[float, bool]]:
     for message in SeriesFile(ours[0], follow_links=False).read(MAX_BYTES).messages:
         if isinstance(message, Packet):
             rows = message.steps
-            profiled = next((column.values for column in rows.columns if column.name == "profiled"), None)
-            steps += [(wall, bool(profiled and profiled[row] > 0)) for row, wall in enumerate(rows.wall_ns)]
+            profiled = next((column.values for column in rows.columns if column.name == "profiled"), ())
+            if not rows.steps:  # otherwise a row is several steps
+                steps += [(wall, mark > 0) for wall, mark in zip_longest(rows.wall_ns, profiled, fillvalue=0.0)]
     return steps

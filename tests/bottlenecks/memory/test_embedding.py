@@ -65,7 +65,7 @@ def test_the_fix_leaves_the_other_weights(tmp_path: Path) -> None:
     assert kept == pytest.approx((2 + 4 * 0.2 + 4 * 0.8 * 4 * 5120 / ROWS) / 6, rel=0.02)
 
 
-@pytest.mark.parametrize(("rows", "indices"), [(1_000, (256, 20)), (50_000, (256, 20)), (0, (256,))])
+@pytest.mark.parametrize(("rows", "indices"), [(1_000, (256, 20)), (50_000, (256, 20)), (0, (256,)), (10**400, (256,))])
 def test_a_small_table_or_one_that_is_mostly_used_is_none(tmp_path: Path, rows: int, indices: tuple[int, ...]) -> None:
     recording = recording_of(tmp_path, rows, indices)
     assert embedding.dense_tables(recording) == ()

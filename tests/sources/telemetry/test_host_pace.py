@@ -42,6 +42,12 @@ def test_other_runs_show_no_pace(tmp_path: Path, steps: list[float]) -> None:
     assert host_pace_beside(trace_beside(tmp_path, steps)) == ()
 
 
+def test_a_damaged_row_costs_nothing(tmp_path: Path) -> None:
+    rows = StepRows(wall_ns=[70 * MS, float("nan"), -5.0], columns=[StepColumn(name="profiled", values=[1.0])])
+    write(tmp_path / NAME, [Packet(sequence=0, steps=rows)] * 5)
+    assert host_pace_beside(str(tmp_path / "a.pt.trace.json")) == ()
+
+
 def test_telemetry_of_several_processes_is_not_told_apart(tmp_path: Path) -> None:
     trace_beside(tmp_path, RUN, "events.out.tfevents.1.other")
     assert host_pace_beside(trace_beside(tmp_path, RUN)) == ()
