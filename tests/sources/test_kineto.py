@@ -281,6 +281,8 @@ def test_a_file_that_grows_while_it_is_read_is_still_growing(tmp_path):
         ("host.xplane.pb", b"\x0a\x10\x08\x01\x12\x09/host:CPU", "a trace of XLA's profiler"),
         ("export", b"SQLite format 3\x00" + bytes(90), "a database, as Nsight Systems exports it"),
         ("notes.txt", b"none of these", 'No list "traceEvents"'),
+        ("a.json.gz", bytes(range(128, 256)), "binary data in place of JSON, and is not compressed with gzip"),
+        ("a.json", b"\x00\x01\x02", "binary data in place of JSON. It is damaged"),
     ],
 )
 def test_files_of_other_profilers_are_named(name, content, said, tmp_path):
