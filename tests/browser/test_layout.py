@@ -65,7 +65,9 @@ def test_a_row_leads_with_name_gain_verdict_and_action_on_a_narrow_page(recorded
 
 def test_the_most_severe_trainings_come_first_and_of_those_the_ones_with_the_largest_gain(recorded_board, visit):
     seen = overview(visit, recorded_board, 1400)
+    seen.frame.get_by_role("button", name=re.compile(r"^Show \d+ more$")).click()
     rows = seen.frame.locator(TABLE).locator("tbody tr")
+    expect(rows.nth(40)).to_be_visible()
     severities = rows.locator("[data-column=severity] [role=img]").evaluate_all(
         "all => all.map(each => each.ariaLabel)"
     )
