@@ -130,7 +130,8 @@ def program_file(trace: Trace) -> str:
         return ""
     longest = rows[np.argmax(events.end[rows] - events.start[rows])]
     file = frame_parts(trace.names[events.name[longest]])[0]
-    return file if file.isprintable() and len(file) <= MAX_PROGRAM else ""
+    is_option = file.startswith("-")  # Python would take it for one in a command that a user copies
+    return file if file.isprintable() and len(file) <= MAX_PROGRAM and not is_option else ""
 
 
 # When a recording begins, the profiler first records the functions that are already running, 1 to 6 us after one

@@ -1,8 +1,19 @@
-"""Who a recorded Python frame belongs to."""
+"""Who a recorded Python frame belongs to, and which file Python runs."""
+
+import json
 
 import pytest
 
-from tb_bottleneck.trace.frames import FrameOwner, frame_owner, frame_parts, is_own_frame, short_frame
+from tb_bottleneck.trace.frames import (
+    MAX_PROGRAM,
+    FrameOwner,
+    frame_owner,
+    frame_parts,
+    is_own_frame,
+    program_file,
+    short_frame,
+)
+from tb_bottleneck.trace.trace import load
 
 
 @pytest.mark.parametrize(
@@ -67,3 +78,25 @@ def test_frames_of_this_package_are_known_wherever_it_is_installed():
     own = ("tb_bottleneck/monitor/hooks/backward.py(19): backward", "C:\\x\\tb_bottleneck\\monitor\\a.py(1): f")
     assert all(map(is_own_frame, own))
     assert not any(map(is_own_frame, ("train.py(1): tb_bottleneck", "tb_bottleneck/train.py(1): main")))
+
+
+@pytest.mark.parametrize(
+    ("frames", "file"),
+    [
+        ([("runs/train.py(1): <module>", 900), ("runs/config.py(1): <module>", 50)], "runs/train.py"),
+        ([("torch/utils/data/__init__.py(1): <module>", 900), ("train.py(1): <module>", 50)], "train.py"),
+        ([("train.py(1): main", 900)], ""),
+        ([], ""),
+        ([("-cprint(1).py(1): <module>", 900)], ""),
+        ([("train\u202e.py(1): <module>", 900)], ""),
+        ([("train\n.py(1): <module>", 900)], ""),
+        ([(f"{'a' * MAX_PROGRAM}.py(1): <module>", 900)], ""),
+    ],
+)
+def test_the_program_is_the_longest_module_and_a_name_that_a_command_can_have(tmp_path, frames, file):
+    rows = [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 1, "dur": 5}]
+    python = {"ph": "X", "cat": "python_function", "pid": 7, "tid": 8}
+    rows += [python | {"name": name, "ts": 1000 * at, "dur": dur} for at, (name, dur) in enumerate(frames)]
+    path = tmp_path / "t.pt.trace.json"
+    path.write_text(json.dumps({"traceEvents": rows}))
+    assert program_file(load(str(path))) == file
