@@ -32,9 +32,10 @@ def host_pace_beside(trace: str) -> tuple[float, ...]:
         steps = _steps_beside(trace)
     except OSError:
         return ()
-    if len(steps) <= 4 * FILLING:
+    usual = [wall for wall, profiled in steps if not profiled]
+    if len(usual) <= 4 * FILLING:
         return ()
-    typical = float(np.median([wall for wall, profiled in steps if not profiled]))
+    typical = float(np.median(usual))
     # The first step of a run also starts the device, so it counts as one that the profiler recorded.
     begins = [place for place in range(1, len(steps)) if not steps[place][1] and (place == 1 or steps[place - 1][1])]
     shorter: list[float] = []

@@ -35,6 +35,7 @@ def test_steps_after_a_start_and_after_a_recording_are_those_of_the_host(tmp_pat
         [70.0, *[38.0] * 20],  # the host limits all steps
         [70.0, 14.0, *[38.0] * 20],  # one step shows little
         [70.0, 14.0, 15.0, 38.0],  # too few steps
+        [-60.0] * 20,  # all of them recorded
         [],
     ],
 )
