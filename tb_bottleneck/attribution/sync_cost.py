@@ -3,8 +3,8 @@
 If the host waits until the device has finished all work, the device stays idle while the host dispatches the next work.
 Without the wait, the host would have dispatched this work earlier, by at most the length of the wait. Therefore, at
 most as much idle time as the wait was long is charged to the wait: this is the budget of the wait. After the call
-returns, idle time reduces the budget, whatever the host does in it. Of this idle time, only dispatching and launch
-latency are charged to the wait; the time of other activities keeps the regime of the activity.
+returns, all idle time reduces the budget. Of this idle time, only dispatching and launch latency are charged to the
+wait; the time of other activities keeps the regime of the activity.
 """
 
 from dataclasses import dataclass

@@ -127,7 +127,7 @@ AHEAD = """
 """
 
 
-def test_the_pace_of_the_host_gives_the_scale_whatever_the_profiler_costs():
+def test_the_pace_of_the_host_gives_the_scale_at_any_cost_of_the_profiler():
     """The host alone takes 1 ms per drawn step, and needed 0.4 to 0.6 ms where the device did not hold it back."""
     pace = {"host_pace_ns": [400_000.0, 500_000.0, 600_000.0], "unprofiled_step_ns": 990_000}
     graph = drawn_graph(LATE, tb_bottleneck={"context": pace})
