@@ -190,7 +190,7 @@ def monitor_answers() -> Iterator[tuple[str, Any]]:
 
     from tb_bottleneck.monitor.nvml.queries import queries
     from tb_bottleneck.monitor.samplers.gpu_sampler import GpuSampler
-    from tb_bottleneck.monitor.steps.step_rows import RowRateLimiter
+    from tb_bottleneck.monitor.steps.row_queue import RowRateLimiter
     from tb_bottleneck.monitor.writer import encode
     from tb_bottleneck.monitor.writer.event_file import EventFile
     from tb_bottleneck.schema.signals import CONTEXT_TAG, PACKET_TAG

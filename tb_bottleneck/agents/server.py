@@ -13,7 +13,7 @@ from mcp import types
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
-from tb_bottleneck.agents import details, overview
+from tb_bottleneck.agents import overview, recording_tools
 from tb_bottleneck.agents.answers import UNTRUSTED
 from tb_bottleneck.agents.tool import Session, Tool
 from tb_bottleneck.agents.training_reports import AgentLogdir, Trainings
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 def tools() -> dict[str, Tool]:
     """Returns a dict from names to tools, in the order in which the server lists the tools."""
-    return {tool.name: tool for tool in (*overview.TOOLS, *details.TOOLS)}
+    return {tool.name: tool for tool in (*overview.TOOLS, *recording_tools.TOOLS)}
 
 
 def declarations() -> list[types.Tool]:

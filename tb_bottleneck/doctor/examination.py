@@ -17,8 +17,8 @@ from tb_bottleneck.base.errors import Unusable
 from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.base.units import bytes_text, duration_text
 from tb_bottleneck.doctor import checks, training
+from tb_bottleneck.doctor.child_processes import TOO_LATE, run_child
 from tb_bottleneck.doctor.evidence import Evidence, read_evidence, read_measured, recordings_in
-from tb_bottleneck.doctor.processes import TOO_LATE, run_child
 from tb_bottleneck.doctor.results import ABSENT, FAILS, LIMITED, UNKNOWN, WORKS, Examination, Row
 from tb_bottleneck.doctor.tensorboard import ask_server, plugin_names, plugin_row, server_row, tab_bytes
 from tb_bottleneck.sources.scan.results import native_scan

@@ -12,7 +12,7 @@ from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 from tb_bottleneck.base.units import bytes_text
-from tb_bottleneck.doctor.processes import child
+from tb_bottleneck.doctor.child_processes import child
 from tb_bottleneck.doctor.results import FAILS, WORKS, Row
 from tb_bottleneck.plugin.http.static_files import DIRECTORY, ENTRY
 from tb_bottleneck.schema.signals import PLUGIN_NAME

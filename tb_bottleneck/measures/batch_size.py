@@ -7,7 +7,7 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.base.measure import Missing
-from tb_bottleneck.measures.trace.window import fetches
+from tb_bottleneck.measures.trace.window_rows import fetches
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.operands import operands_of

@@ -7,13 +7,13 @@ import numpy as np
 
 from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.memory.allocation_phases import calls_of, constructed
 from tb_bottleneck.memory.block_roles import caches, categories_of_calls
 from tb_bottleneck.memory.blocks import bytes_before
 from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, MemoryAccount
 from tb_bottleneck.memory.phases import Phase, Phases, find_phases
 from tb_bottleneck.memory.recorded_memory import RecordedMemory
 from tb_bottleneck.memory.sites import Place, TracePlaces
-from tb_bottleneck.memory.trace_roles import calls_of, constructed
 from tb_bottleneck.memory.weights import state_per_parameter, weights_read
 from tb_bottleneck.trace.columns.memory_events import CPU_DEVICE_TYPE, MemoryEvents
 from tb_bottleneck.trace.table import Ints, Rows

@@ -34,8 +34,8 @@ from tb_bottleneck.monitor.hooks.hook_context import HookContext
 from tb_bottleneck.monitor.results import tell_results
 from tb_bottleneck.monitor.samplers.sampler import Sampler
 from tb_bottleneck.monitor.steps.device_timing import DeviceSpans, ThreadTime
+from tb_bottleneck.monitor.steps.row_queue import RowQueue, StepRow
 from tb_bottleneck.monitor.steps.step_clock import StepClock, clock_cost_ns
-from tb_bottleneck.monitor.steps.step_rows import RowQueue, StepRow
 from tb_bottleneck.monitor.torch_internals import is_profiling
 from tb_bottleneck.monitor.workers.loader_stacks import SAMPLES
 from tb_bottleneck.monitor.writer.heartbeat import Heartbeat

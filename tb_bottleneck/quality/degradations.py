@@ -17,7 +17,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.kind_of_work import only_operator
 from tb_bottleneck.measures.profiler_overhead import atypical_ratio, profiler_overhead, unprofiled_step
 from tb_bottleneck.measures.trace.uneven_steps import first_runs_of, first_runs_recur
-from tb_bottleneck.measures.trace.window import host_rows
+from tb_bottleneck.measures.trace.window_rows import host_rows
 from tb_bottleneck.quality.trace_defects import Defect, defects_of, profiler_setup
 from tb_bottleneck.trace.kinds import Kind
 

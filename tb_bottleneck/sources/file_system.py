@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 from tb_bottleneck.base.persistence import open_regular
-from tb_bottleneck.schema.compile_log import REVIEW_DIRECTORY
+from tb_bottleneck.schema.compile_entries import REVIEW_DIRECTORY
 
 SHOW_VARIABLE = "TB_BOTTLENECK_SHOW_HOSTS"
 """Environment variable: with `1`, the tab shows the names of hosts."""

@@ -17,8 +17,8 @@ from tb_bottleneck.__main__ import main
 from tb_bottleneck.base import calibration_store as calibrations
 from tb_bottleneck.base.persistence import CACHE_VARIABLE
 from tb_bottleneck.doctor import examination
+from tb_bottleneck.doctor.child_processes import TOO_LATE
 from tb_bottleneck.doctor.examination import GPU_CHECKS, TORCH_CHECKS, examine
-from tb_bottleneck.doctor.processes import TOO_LATE
 from tb_bottleneck.doctor.results import ABSENT, FAILS, LIMITED, UNKNOWN, WORKS, Examination, Row, as_json, as_text
 from tb_bottleneck.doctor.tensorboard import ServerAnswer
 from tb_bottleneck.text.terminal import Layout

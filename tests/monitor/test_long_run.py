@@ -12,9 +12,9 @@ import pytest
 from tb_bottleneck.monitor.capture.change_detector import MAX_TIMES, ChangeDetector
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.samplers.sampler import Reading
-from tb_bottleneck.monitor.steps import step_rows
+from tb_bottleneck.monitor.steps import row_queue
+from tb_bottleneck.monitor.steps.row_queue import RowQueue, RowRateLimiter, StepRow
 from tb_bottleneck.monitor.steps.step_clock import StepClock
-from tb_bottleneck.monitor.steps.step_rows import RowQueue, RowRateLimiter, StepRow
 from tb_bottleneck.monitor.writer.heartbeat import Heartbeat
 from tb_bottleneck.monitor.writer.run_directory import ProcessRank
 from tb_bottleneck.monitor.writer.writer_thread import WriterInputs, WriterThread
@@ -109,8 +109,8 @@ def _opened(folder: Path) -> Any:
 def test_steps_of_15_us_cost_a_constant_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread added up its whole window for each step: at 0.1 ms per step it used half a core."""
     medians = []
-    original = step_rows.median
-    monkeypatch.setattr(step_rows, "median", lambda values: medians.append(len(values)) or original(values))
+    original = row_queue.median
+    monkeypatch.setattr(row_queue, "median", lambda values: medians.append(len(values)) or original(values))
     changes, limiter = ChangeDetector(), RowRateLimiter()
     batch = [StepRow(number, 0, 15_000, {"loader_wait": 1e3}) for number in range(10_000)]
     for _ in range(15):  # less than a window of 3 s
@@ -118,4 +118,4 @@ def test_steps_of_15_us_cost_a_constant_time_and_memory(monkeypatch: pytest.Monk
         limiter.filter(batch)
     assert changes._window.steps == 150_000
     assert len(changes._window._times) <= MAX_TIMES
-    assert sum(medians) <= 101 * 150_000 / step_rows.MEDIAN_EVERY
+    assert sum(medians) <= 101 * 150_000 / row_queue.MEDIAN_EVERY

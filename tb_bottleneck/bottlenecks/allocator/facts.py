@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.measures.trace.window import in_host_steps, with_example
+from tb_bottleneck.measures.trace.window_rows import in_host_steps, with_example
 from tb_bottleneck.memory.forecast.batch_scaling import samples_of
 from tb_bottleneck.memory.forecast.forecasts import Forecaster
 from tb_bottleneck.memory.trace_memory import trace_memory

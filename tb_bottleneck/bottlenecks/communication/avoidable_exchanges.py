@@ -24,7 +24,7 @@ from tb_bottleneck.bottlenecks.communication.facts import (
     collectives_of,
     names_with,
 )
-from tb_bottleneck.measures.trace.window import host_rows, with_example
+from tb_bottleneck.measures.trace.window_rows import host_rows, with_example
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Bools, Ints, by_thread
 

@@ -15,7 +15,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.bottlenecks.transfer.facts import slot_rate
 from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE
-from tb_bottleneck.measures.trace.window import device_work, host_rows, with_example
+from tb_bottleneck.measures.trace.window_rows import device_work, host_rows, with_example
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches, short
 from tb_bottleneck.trace.kinds import Kind

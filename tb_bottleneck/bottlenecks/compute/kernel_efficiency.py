@@ -13,7 +13,7 @@ from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.bottlenecks.compute.kernels import longest_call_of
 from tb_bottleneck.knowledge.catalogue import Precision, misaligned, precision_of
-from tb_bottleneck.measures.trace.window import device_work, window_share
+from tb_bottleneck.measures.trace.window_rows import device_work, window_share
 from tb_bottleneck.roofline.device_peaks import has_matrix_units, has_tf32, peaks_of
 from tb_bottleneck.roofline.kernel_bounds import MIN_SIGNATURES, BoundBy
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work

@@ -11,7 +11,7 @@ from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.input.loader import WORKER_ITERATOR, loader_iterator
 from tb_bottleneck.bottlenecks.input.loader_workers import workers_used
-from tb_bottleneck.measures.trace.window import device_work, in_host_steps, in_window, window_share, with_example
+from tb_bottleneck.measures.trace.window_rows import device_work, in_host_steps, in_window, window_share, with_example
 from tb_bottleneck.roofline.matmul import flops
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import short

@@ -44,7 +44,7 @@ from tb_bottleneck.bottlenecks.rule_types import CLEAR, FIRES, Cause, Judgement,
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use, clock_below_highest, hottest, mean_power
-from tb_bottleneck.measures.trace.recorded_facts import product_library
+from tb_bottleneck.measures.trace.process_facts import product_library
 
 FIRES_AT = 0.50
 # More runnable threads than cores cannot compute more, only take turns.

@@ -10,7 +10,7 @@ from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.compute.kernel_efficiency import MOSTLY
 from tb_bottleneck.knowledge.catalogue import precision_of
-from tb_bottleneck.measures.trace.window import window_share
+from tb_bottleneck.measures.trace.window_rows import window_share
 from tb_bottleneck.roofline.device_peaks import has_matrix_units
 from tb_bottleneck.roofline.operator_args import has_double_operand
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work

@@ -16,7 +16,7 @@ from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import first_match, host_operator_patterns
-from tb_bottleneck.measures.trace.window import host_calls, in_host_steps, with_example
+from tb_bottleneck.measures.trace.window_rows import host_calls, in_host_steps, with_example
 from tb_bottleneck.measures.user_code.places import HostTimes, Place, located, places_at
 from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import Kind

@@ -16,7 +16,7 @@ from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.host.facts import operator_names
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
-from tb_bottleneck.measures.trace.window import fetches, host_rows, in_host_steps, with_example
+from tb_bottleneck.measures.trace.window_rows import fetches, host_rows, in_host_steps, with_example
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints, Rows

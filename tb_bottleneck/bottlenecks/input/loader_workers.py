@@ -17,7 +17,7 @@ from tb_bottleneck.bottlenecks.input.loader import (
     loader_iterator,
 )
 from tb_bottleneck.bottlenecks.input.trace_stages import processes_needed
-from tb_bottleneck.measures.trace.window import fetches, host_rows
+from tb_bottleneck.measures.trace.window_rows import fetches, host_rows
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.trace.kinds import Kind
 

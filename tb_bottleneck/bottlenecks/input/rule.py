@@ -51,7 +51,7 @@ from tb_bottleneck.bottlenecks.interruption.facts import MIN_RECURRING_STEPS
 from tb_bottleneck.bottlenecks.rule_types import FIRES, Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.recorded_facts import loader_pins, on_windows, worker_start_method, workers_persist
+from tb_bottleneck.measures.trace.process_facts import loader_pins, on_windows, worker_start_method, workers_persist
 from tb_bottleneck.measures.trace.uneven_steps import input_limit
 
 FIRES_AT = 0.05

@@ -19,7 +19,7 @@ from tb_bottleneck.bottlenecks.input.loader import (
     loader_iterator,
 )
 from tb_bottleneck.bottlenecks.input.stages import LoaderWork, Stage, sampled_work, stage_text, stages_of, with_classes
-from tb_bottleneck.measures.trace.window import device_work, fetches, host_rows, in_host_steps
+from tb_bottleneck.measures.trace.window_rows import device_work, fetches, host_rows, in_host_steps
 from tb_bottleneck.measures.user_code.frames import ancestors, frames_by_thread
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches

@@ -16,7 +16,7 @@ from tb_bottleneck.bottlenecks.input.loader_workers import (
     workers_are_behind,
 )
 from tb_bottleneck.bottlenecks.input.trace_stages import batch_time
-from tb_bottleneck.measures.trace.window import fetches
+from tb_bottleneck.measures.trace.window_rows import fetches
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenario import CannotPredict, ParameterScenario
 

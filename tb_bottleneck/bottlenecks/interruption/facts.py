@@ -12,7 +12,7 @@ from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.measures.trace.uneven_steps import first_runs_of
-from tb_bottleneck.measures.trace.window import host_rows, host_step_of, with_example
+from tb_bottleneck.measures.trace.window_rows import host_rows, host_step_of, with_example
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Bools, Ints, Rows

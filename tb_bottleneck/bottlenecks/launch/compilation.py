@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
 from tb_bottleneck.bottlenecks.launch.compile_log import compile_log
-from tb_bottleneck.measures.trace.window import device_work, host_calls, host_rows, in_host_steps, with_example
+from tb_bottleneck.measures.trace.window_rows import device_work, host_calls, host_rows, in_host_steps, with_example
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS
 from tb_bottleneck.trace.frames import frame_parts, is_user_frame
 from tb_bottleneck.trace.kernel_names import cut, name_matches

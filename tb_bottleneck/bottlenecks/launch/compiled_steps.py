@@ -19,7 +19,7 @@ from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
 from tb_bottleneck.base.units import NS_PER_US, duration_text
 from tb_bottleneck.bottlenecks.launch.compilation import TIMED, OutsideOperator, operators_outside, uncompiled
 from tb_bottleneck.bottlenecks.launch.compile_log import CompileLog, break_in_words, compile_log, original_function
-from tb_bottleneck.measures.trace.window import host_rows
+from tb_bottleneck.measures.trace.window_rows import host_rows
 from tb_bottleneck.trace.frames import frame_parts
 from tb_bottleneck.trace.kernel_names import cut
 from tb_bottleneck.trace.kinds import Kind

@@ -38,7 +38,7 @@ from tb_bottleneck.bottlenecks.rule_types import CLEAR, Cause, Judgement, Rule, 
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.profiler_overhead import overhead_left, profiler_overhead
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.recorded_facts import on_windows
+from tb_bottleneck.measures.trace.process_facts import on_windows
 
 FIRES_AT = 0.10
 # Eager operators of usual layers take up to 16 % of a step on the CPU. torch.compile made six of seven such trainings

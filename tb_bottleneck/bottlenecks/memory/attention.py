@@ -6,7 +6,13 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import EMPTY, Spans, union
 from tb_bottleneck.base.measure import Measure, Missing, Record
-from tb_bottleneck.measures.trace.window import device_work, host_step_of, in_host_steps, window_share, with_example
+from tb_bottleneck.measures.trace.window_rows import (
+    device_work,
+    host_step_of,
+    in_host_steps,
+    window_share,
+    with_example,
+)
 from tb_bottleneck.roofline.matmul import flops
 from tb_bottleneck.roofline.operator_args import first_tensor_type
 from tb_bottleneck.trace.device_ops import Work

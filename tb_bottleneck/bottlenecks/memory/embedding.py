@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.measures.trace.window import host_rows, in_window
+from tb_bottleneck.measures.trace.window_rows import host_rows, in_window
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.operands import MAX_ELEMENTS, Operands, Shape, operands_of

@@ -15,7 +15,7 @@ from tb_bottleneck.base.intervals import Spans, intersect, union
 from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
-from tb_bottleneck.measures.trace.window import (
+from tb_bottleneck.measures.trace.window_rows import (
     device_work,
     host_calls,
     host_rows,

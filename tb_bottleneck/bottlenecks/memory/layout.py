@@ -9,7 +9,7 @@ import re
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.measures.trace.window import device_work, window_share
+from tb_bottleneck.measures.trace.window_rows import device_work, window_share
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.kernel_names import name_matches
 

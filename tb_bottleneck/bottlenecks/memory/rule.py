@@ -42,7 +42,7 @@ from tb_bottleneck.bottlenecks.rule_types import CLEAR, FIRES, Cause, Judgement,
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.hardware_counters import bandwidth_in_use
-from tb_bottleneck.measures.trace.recorded_facts import on_windows
+from tb_bottleneck.measures.trace.process_facts import on_windows
 
 FIRES_AT = 0.50
 # A fifth of the window in unfused kernels is worth reporting: traceml's critical level for overheads.

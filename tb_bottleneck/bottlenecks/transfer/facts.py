@@ -9,7 +9,7 @@ from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.knowledge.gpus import GIGA, USABLE_LINK_SHARE, gpu_named, lane_rates, link_text
-from tb_bottleneck.measures.trace.window import device_work, with_example
+from tb_bottleneck.measures.trace.window_rows import device_work, with_example
 from tb_bottleneck.roofline.device_peaks import calibration
 from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.kernel_names import name_matches

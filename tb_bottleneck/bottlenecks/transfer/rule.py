@@ -26,7 +26,7 @@ from tb_bottleneck.bottlenecks.transfer.facts import (
 )
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
-from tb_bottleneck.measures.trace.recorded_facts import loader_pins
+from tb_bottleneck.measures.trace.process_facts import loader_pins
 
 FIRES_AT = 0.05
 SLOW_LINK_SHARE = 0.8

@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.deviations import HOST_DRIFTS, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.comparison.devices.device_model import device_by_sheet, device_of, speed_ratio
+from tb_bottleneck.comparison.devices.device_rates import device_by_sheet, device_of, speed_ratio
 from tb_bottleneck.comparison.devices.kernel_scaling import (
     DevicePair,
     bounds_on_b,

@@ -20,7 +20,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.bottlenecks.compute.product_precision import operand_type, rows_by_name, times_at_recorded_roofs
 from tb_bottleneck.bottlenecks.input.loader import LONGEST_HANDOVER_NS
 from tb_bottleneck.bottlenecks.input.loader_workers import made_by_workers, workers_are_behind
-from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32, DeviceModel, speed_ratio
+from tb_bottleneck.comparison.devices.device_rates import VECTOR_FP32, DeviceModel, speed_ratio
 from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS, BoundBy

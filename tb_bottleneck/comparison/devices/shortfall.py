@@ -15,7 +15,7 @@ from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, REGIMES, Owner, Regime
 from tb_bottleneck.bottlenecks.compute.kernel_efficiency import types_multiplied
 from tb_bottleneck.bottlenecks.transfer.facts import pinned_bandwidth
-from tb_bottleneck.comparison.devices.device_model import VECTOR_FP32
+from tb_bottleneck.comparison.devices.device_rates import VECTOR_FP32
 from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, scaled_lengths
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun
 from tb_bottleneck.comparison.texts.value_text import sanitize, time_text

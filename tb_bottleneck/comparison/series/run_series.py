@@ -31,7 +31,7 @@ from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import series_text, sweep_titles
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.schema.compile_log import SCHEMA
+from tb_bottleneck.schema.compile_entries import SCHEMA
 from tb_bottleneck.trace.table import Floats
 
 # A throughput that is at most this share below the best one is as good. A choice.

@@ -5,7 +5,7 @@ from math import log
 
 from tb_bottleneck.base.regime import Owner, Regime
 from tb_bottleneck.base.units import duration_text, share_text
-from tb_bottleneck.comparison.devices.device_model import with_article
+from tb_bottleneck.comparison.devices.device_rates import with_article
 from tb_bottleneck.comparison.significance import MIN_COMPARED_STEPS
 from tb_bottleneck.comparison.texts.value_text import (
     RELEVANT_CHANGE,

@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.base.units import share_text
 from tb_bottleneck.bottlenecks.transfer.fixes import HEALTHY_LINK
-from tb_bottleneck.comparison.devices.device_model import (
+from tb_bottleneck.comparison.devices.device_rates import (
     MAX_LANES,
     MIN_GENERATION,
     DeviceModel,

@@ -10,7 +10,7 @@ from tb_bottleneck.base.deviations import HOST_DRIFTS
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import bytes_text
-from tb_bottleneck.comparison.devices.device_model import device_named
+from tb_bottleneck.comparison.devices.device_rates import device_named
 from tb_bottleneck.comparison.devices.expected_time import step_noise
 from tb_bottleneck.comparison.devices.kernel_scaling import worker_throughput_limit
 from tb_bottleneck.comparison.devices.replay_prediction import Modification, PredictedStep, ReplayPredictor

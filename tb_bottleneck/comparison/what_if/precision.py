@@ -17,7 +17,7 @@ from tb_bottleneck.bottlenecks.compute.product_precision import (
     rows_by_name,
     with_autocast_dispatch,
 )
-from tb_bottleneck.comparison.devices.device_model import DeviceModel, device_of, unknown_device_reason
+from tb_bottleneck.comparison.devices.device_rates import DeviceModel, device_of, unknown_device_reason
 from tb_bottleneck.comparison.devices.kernel_scaling import DevicePair, times_at_roofs
 from tb_bottleneck.knowledge.catalogue import Precision
 from tb_bottleneck.replay.modified_graph import Estimate

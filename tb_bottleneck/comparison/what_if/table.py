@@ -6,14 +6,14 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.calibration_store import calibrated_gpus
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.bottlenecks.input.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
-from tb_bottleneck.comparison.devices.device_model import BY_MEASUREMENT, device_of
+from tb_bottleneck.comparison.devices.device_rates import BY_MEASUREMENT, device_of
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun
 from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.schema.compile_log import SCHEMA
+from tb_bottleneck.schema.compile_entries import SCHEMA
 from tb_bottleneck.trace.process_facts import positive
 
 DEVICES = ("T4", "A100 SXM 80 GB", "H100 SXM", "H200 SXM", "B200", "MI300X")

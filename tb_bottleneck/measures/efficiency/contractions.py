@@ -16,7 +16,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.knowledge.catalogue import DTYPES, Precision, first_match, operator_patterns, precision_of
-from tb_bottleneck.measures.trace.window import in_host_steps
+from tb_bottleneck.measures.trace.window_rows import in_host_steps
 from tb_bottleneck.roofline.attention import attention_of
 from tb_bottleneck.roofline.device_peaks import DensePeaks, dense_peaks_of
 from tb_bottleneck.roofline.matmul import flops

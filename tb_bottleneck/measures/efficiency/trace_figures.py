@@ -15,7 +15,7 @@ from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
 from tb_bottleneck.measures.efficiency.utilisation import Utilisation, tensor_share, utilisation
 from tb_bottleneck.measures.trace.hardware_counters import mean_power
-from tb_bottleneck.measures.trace.window import in_host_steps
+from tb_bottleneck.measures.trace.window_rows import in_host_steps
 from tb_bottleneck.trace.forward_links import is_autograd_node
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind

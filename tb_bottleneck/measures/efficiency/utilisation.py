@@ -12,7 +12,7 @@ from tb_bottleneck.base.units import NS_PER_S, share_text
 from tb_bottleneck.knowledge.catalogue import DTYPES, precision_of
 from tb_bottleneck.measures.efficiency.contractions import Contractions, Part, contractions, unattributed_ns
 from tb_bottleneck.measures.efficiency.figure import Figure, Figures, known, unknown
-from tb_bottleneck.measures.trace.window import device_work
+from tb_bottleneck.measures.trace.window_rows import device_work
 from tb_bottleneck.roofline.device_peaks import DensePeaks, dense_peaks_of, has_matrix_units
 from tb_bottleneck.roofline.operator_args import IMPLAUSIBLE_FROM
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work

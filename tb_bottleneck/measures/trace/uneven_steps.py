@@ -13,7 +13,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import clip
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.measures.trace.window import host_rows, host_step_of
+from tb_bottleneck.measures.trace.window_rows import host_rows, host_step_of
 from tb_bottleneck.measures.unaffected_steps import fast_step
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import nest

@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.measures.trace.window import host_step_of, in_host_steps
+from tb_bottleneck.measures.trace.window_rows import host_step_of, in_host_steps
 from tb_bottleneck.measures.user_code.frames import frame_text, frames_by_thread
 from tb_bottleneck.trace.frames import is_user_frame
 from tb_bottleneck.trace.kernel_names import cut, name_matches

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from statistics import median
 
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 
 WINDOW_STEPS = 30
 WINDOW_NS = 3_000_000_000

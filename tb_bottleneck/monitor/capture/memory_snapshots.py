@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from tb_bottleneck.base.persistence import atomic_file
 from tb_bottleneck.monitor.capture.trace_files import MIN_FREE_BYTES
 from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 from tb_bottleneck.schema.signals import SNAPSHOT_TAKEN
 
 SIGNAL = "memory_snapshots"

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from tb_bottleneck.monitor.capture.line_samples import LineSampler, Sample
 from tb_bottleneck.monitor.guard import Guard, interrupts_held
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 from tb_bottleneck.monitor.torch_internals import is_in_backward
 from tb_bottleneck.schema.signals import CAPTURE_STARTED
 

@@ -11,7 +11,7 @@ from tb_bottleneck.monitor.facts.process import collect_facts
 from tb_bottleneck.monitor.guard import Guard
 from tb_bottleneck.monitor.torch_internals import compilation_callbacks, compilations, graph_breaks
 from tb_bottleneck.monitor.workers.stack_sampler import below_import_path
-from tb_bottleneck.schema.compile_log import CompileEntries
+from tb_bottleneck.schema.compile_entries import CompileEntries
 
 CALLS = "compile_calls"
 FRAME_COMPILED = "DYNAMO"
@@ -41,7 +41,7 @@ class CompileLog:
         return bool(records) and records[-1] is not self._last
 
     def facts(self) -> dict[str, object]:
-        """Returns {"compile_log": ...} as schema/compile_log.py describes it; {} if nothing was compiled."""
+        """Returns {"compile_log": ...} as schema/compile_entries.py describes it; {} if nothing was compiled."""
         records = compilations()
         self._last = records[-1] if records else None
         for record in records:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 
 _DEPTH = 6
 

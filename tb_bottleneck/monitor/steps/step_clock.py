@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import get_ident
 
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 
 Listener = Callable[[StepRow], None]
 REPEATS = 16

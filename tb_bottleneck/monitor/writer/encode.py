@@ -11,7 +11,7 @@ from statistics import fmean, median
 
 from tb_bottleneck.monitor.guard import MonitorNote
 from tb_bottleneck.monitor.samplers.sampler import Reading
-from tb_bottleneck.monitor.steps.step_rows import COLUMNS, StepRow
+from tb_bottleneck.monitor.steps.row_queue import COLUMNS, StepRow
 from tb_bottleneck.monitor.writer.wire import (
     NotJson,
     double,
@@ -23,7 +23,7 @@ from tb_bottleneck.monitor.writer.wire import (
     single,
     text,
 )
-from tb_bottleneck.schema.compile_log import TELEMETRY_SCHEMA
+from tb_bottleneck.schema.compile_entries import TELEMETRY_SCHEMA
 from tb_bottleneck.schema.signals import HOST, PLUGIN_NAME
 
 _DATA_CLASS_TENSOR, _DT_STRING = 2, 7

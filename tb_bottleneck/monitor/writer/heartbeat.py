@@ -39,8 +39,8 @@ from typing import Any
 from tb_bottleneck.base.machine import machine_digest
 from tb_bottleneck.base.persistence import atomic_file
 from tb_bottleneck.monitor.samplers.sampler import Reading
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 from tb_bottleneck.monitor.steps.step_clock import StepClock
-from tb_bottleneck.monitor.steps.step_rows import StepRow
 from tb_bottleneck.monitor.writer.run_directory import ProcessRank
 from tb_bottleneck.monitor.writer.stall_stacks import StallStacks
 from tb_bottleneck.schema.signals import HEARTBEAT_FILE, HEARTBEAT_SCHEMA

@@ -13,7 +13,7 @@ from tb_bottleneck.monitor.capture.trace_capture import TraceCapture
 from tb_bottleneck.monitor.capture.trace_files import TraceText, TraceWriter
 from tb_bottleneck.monitor.guard import Guard, MonitorNote
 from tb_bottleneck.monitor.samplers.sampler import Reading, Sampler
-from tb_bottleneck.monitor.steps.step_rows import RowQueue, RowRateLimiter, StepRow
+from tb_bottleneck.monitor.steps.row_queue import RowQueue, RowRateLimiter, StepRow
 from tb_bottleneck.monitor.writer import encode
 from tb_bottleneck.monitor.writer.event_file import EventFile
 from tb_bottleneck.monitor.writer.heartbeat import LOOK_S, Heartbeat

@@ -18,7 +18,7 @@ from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE, Gpu, gpu_named, lane
 from tb_bottleneck.knowledge.texts import headroom_label, headroom_text, words_for
 from tb_bottleneck.measures.kind_of_work import backward_recorded
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
-from tb_bottleneck.measures.trace.window import device_work, in_host_steps, window_share
+from tb_bottleneck.measures.trace.window_rows import device_work, in_host_steps, window_share
 from tb_bottleneck.memory.weights import weights_read
 from tb_bottleneck.roofline.device_peaks import data_sheet_of
 from tb_bottleneck.roofline.operator_args import itemsize

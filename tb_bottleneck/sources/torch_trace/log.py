@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tb_bottleneck.schema.compile_log import CompileEntries
+from tb_bottleneck.schema.compile_entries import CompileEntries
 
 MAX_BYTES = 256 << 20
 """Bytes of a log that are read. Most of a log is generated code. A model with a few compilations writes 2 MB."""
@@ -89,7 +89,7 @@ class CompileLogFile:
 
     @property
     def fact(self) -> dict[str, list[list[object]]]:
-        """The entries in the form in which the monitor records them (schema/compile_log.py)."""
+        """The entries in the form in which the monitor records them (schema/compile_entries.py)."""
         return self._entries.fact()
 
     def _add(self, record: _Record, payload: list[bytes], until_us: float) -> bool:

@@ -29,7 +29,7 @@ Fact = dict[str, list[list[object]]]
 
 
 def log_beside(trace: str, processes: Collection[int], rank: int | None, end_us: float | None) -> Fact:
-    """Returns the log of the trace at the path `trace`, as the monitor records a log (schema/compile_log.py).
+    """Returns the log of the trace at the path `trace`, as the monitor records a log (schema/compile_entries.py).
 
     Returns an empty dict if there is no log. `processes` are the ids of the processes in the trace. `rank` is the rank
     of the trace, or None if it is unknown. `end_us` is the end of the trace in us since 1970, or None if the trace has

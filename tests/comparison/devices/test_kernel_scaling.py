@@ -9,7 +9,7 @@ from helpers.draw import drawn
 
 from tb_bottleneck.bottlenecks.input.loader_workers import workers_are_behind
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.devices.device_model import device_named, device_of
+from tb_bottleneck.comparison.devices.device_rates import device_named, device_of
 from tb_bottleneck.comparison.devices.kernel_scaling import (
     MIN_LINK_BOUND_BYTES,
     WORKERS_KEEP_UP,

@@ -1,7 +1,7 @@
 """A lasting change of the run is detected."""
 
 from tb_bottleneck.monitor.capture.change_detector import ChangeDetector
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 
 
 def rows(steps: int, step_ms: float, loader: float | None = 0.1, **figures: float) -> list[StepRow]:

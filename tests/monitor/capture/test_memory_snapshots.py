@@ -10,7 +10,7 @@ from tb_bottleneck.diagnosis.snapshot import diagnose_snapshot
 from tb_bottleneck.monitor.capture import memory_snapshots
 from tb_bottleneck.monitor.capture.memory_snapshots import HISTORY, MemorySnapshots
 from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 
 
 class Fake:

@@ -14,7 +14,7 @@ from tb_bottleneck.monitor.capture.trace_capture import (
     TraceCapture,
 )
 from tb_bottleneck.monitor.guard import Guard
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 
 MS = 1_000_000
 

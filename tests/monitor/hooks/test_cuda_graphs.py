@@ -7,7 +7,7 @@ import torch
 
 from tb_bottleneck.monitor.hooks import cuda_graphs, optimizer
 from tb_bottleneck.monitor.session import MonitorOptions, Session
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 
 
 class Graph:

@@ -2,8 +2,8 @@
 
 from itertools import groupby
 
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 from tb_bottleneck.monitor.steps.step_clock import StepClock
-from tb_bottleneck.monitor.steps.step_rows import StepRow
 
 MS = 1_000_000
 

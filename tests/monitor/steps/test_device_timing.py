@@ -13,7 +13,7 @@ import torch
 from torch.nn.utils.rnn import pack_sequence
 
 from tb_bottleneck.monitor.steps.device_timing import MAX_PENDING, DeviceSpans, batch_samples
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 
 Pair = namedtuple("Pair", "left right")
 BATCH = torch.zeros(7, 3)

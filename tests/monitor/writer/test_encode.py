@@ -6,7 +6,7 @@ from google.protobuf.json_format import MessageToDict
 
 from tb_bottleneck.monitor.guard import MonitorNote
 from tb_bottleneck.monitor.samplers.sampler import Reading
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 from tb_bottleneck.monitor.writer import encode
 from tb_bottleneck.schema.signals import SERIES, STEP_COLUMNS
 from tb_bottleneck.schema.telemetry_pb2 import Packet, RunContext

@@ -10,8 +10,8 @@ import pytest
 
 from tb_bottleneck.live.heartbeats import Heartbeats
 from tb_bottleneck.monitor.samplers.sampler import Reading
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 from tb_bottleneck.monitor.steps.step_clock import StepClock
-from tb_bottleneck.monitor.steps.step_rows import StepRow
 from tb_bottleneck.monitor.writer import heartbeat
 from tb_bottleneck.monitor.writer.heartbeat import MAX_BUCKETS, MAX_BYTES, Heartbeat, History
 from tb_bottleneck.monitor.writer.run_directory import ProcessRank, process_rank

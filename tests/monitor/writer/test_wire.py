@@ -14,7 +14,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_bottleneck.monitor.guard import MonitorNote
 from tb_bottleneck.monitor.samplers.sampler import Reading
-from tb_bottleneck.monitor.steps.step_rows import StepRow
+from tb_bottleneck.monitor.steps.row_queue import StepRow
 from tb_bottleneck.monitor.writer import encode, wire
 from tb_bottleneck.schema.telemetry_pb2 import Note, Packet, Series, StepColumn, StepRows
 

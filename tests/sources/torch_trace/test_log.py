@@ -5,7 +5,7 @@ import io
 import pytest
 from helpers.torch_trace import BREAK, GUARD, compilation, log
 
-from tb_bottleneck.schema.compile_log import MAX_COMPILATIONS
+from tb_bottleneck.schema.compile_entries import MAX_COMPILATIONS
 from tb_bottleneck.sources.torch_trace import log as module
 from tb_bottleneck.sources.torch_trace.log import CompileLogFile, process_of
 

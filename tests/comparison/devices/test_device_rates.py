@@ -6,7 +6,7 @@ from comparison.drawn_runs import H200, context, judged, repeated
 from tb_bottleneck.base import calibration_store as calibrations
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.devices.device_model import (
+from tb_bottleneck.comparison.devices.device_rates import (
     device_named,
     device_of,
     link_rate,

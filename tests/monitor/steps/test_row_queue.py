@@ -1,6 +1,6 @@
 """Rows on their way to the file: no thread waits for one, and a fast loop does not fill the disk."""
 
-from tb_bottleneck.monitor.steps.step_rows import RowQueue, RowRateLimiter, StepRow
+from tb_bottleneck.monitor.steps.row_queue import RowQueue, RowRateLimiter, StepRow
 
 
 def rows(count: int, wall_ms: float, first: int = 0) -> list[StepRow]:

@@ -15,7 +15,7 @@ from tb_bottleneck.bottlenecks.launch.rule import RECOVERABLE_OF_LAUNCHES, RULE
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.profiler_overhead import atypical_ratio, profiler_overhead, unprofiled_step
-from tb_bottleneck.measures.trace.recorded_facts import (
+from tb_bottleneck.measures.trace.process_facts import (
     loader_pins,
     on_windows,
     product_library,
