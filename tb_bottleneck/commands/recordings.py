@@ -149,7 +149,7 @@ def _measured(paths: list[str], reports: "list[Report]") -> "list[Report]":
 
 
 def _reviewed_folder(folder: str) -> str | None:
-    from tb_bottleneck.schema.compile_entries import REVIEW_DIRECTORY
+    from tb_bottleneck.sources.file_system import REVIEW_DIRECTORY
 
     parents = [folder]
     while len(parents) <= MAX_PARENTS and parents[-1] != os.path.dirname(parents[-1]):

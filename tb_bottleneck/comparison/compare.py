@@ -25,7 +25,7 @@ from tb_bottleneck.measures.batch_size import LOSS_ROWS, SamplesPerStep, batch_s
 from tb_bottleneck.report.builders.gains import why_not_trusted
 from tb_bottleneck.report.digest import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.schema.compile_entries import SCHEMA
+from tb_bottleneck.version import SCHEMA
 
 
 @dataclass(frozen=True)

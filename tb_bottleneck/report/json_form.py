@@ -18,8 +18,8 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.schema.compile_entries import SCHEMA
 from tb_bottleneck.sources.file_system import display_name
+from tb_bottleneck.version import SCHEMA
 
 _REPORT_FIELDS = {"witness": "evidence_source", "stretches": "phases"}
 _WINDOW_FIELDS = {"each_ns": "step_times_ns"}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tb_bottleneck.review.notes import MAX_TEXT, Action, Note, clean, line_of, parse
-from tb_bottleneck.schema.compile_entries import REVIEW_DIRECTORY
+from tb_bottleneck.sources.file_system import REVIEW_DIRECTORY
 from tb_bottleneck.sources.logdir import Root
 from tb_bottleneck.sources.paths import is_url
 

@@ -1,21 +1,8 @@
-"""Versions of the messages in this folder, and what is kept of torch's records about compilations.
-
-The monitor and the reader of torch's own logs collect these records.
-"""
+"""What is kept of torch's records about compilations: the monitor and the reader of torch's logs collect the same."""
 
 import re
 from collections.abc import Callable
 from typing import Any
-
-SCHEMA = 2
-"""Version of reports and comparisons. Fields may be added to a version; a renamed field makes a new one."""
-
-TELEMETRY_SCHEMA = 1
-"""Version of the messages that the monitor writes."""
-
-REVIEW_DIRECTORY = ".tb_bottleneck_review"
-"""The directory in a logdir with the notes of reviewers. Scans for recordings skip it."""
-
 
 MAX_COMPILATIONS, MAX_BREAKS, MAX_REASON = 200, 32, 300
 LOOP = "graph break in loop"

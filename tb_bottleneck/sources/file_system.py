@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
 from tb_bottleneck.base.persistence import open_regular
-from tb_bottleneck.schema.compile_entries import REVIEW_DIRECTORY
 
 SHOW_VARIABLE = "TB_BOTTLENECK_SHOW_HOSTS"
 """Environment variable: with `1`, the tab shows the names of hosts."""
@@ -85,6 +84,9 @@ def display_name(name: str) -> str:
     """Returns a file name as valid Unicode: names on disk are bytes, and protobuf messages refuse invalid text."""
     return os.fsencode(name).decode("utf-8", "replace")
 
+
+REVIEW_DIRECTORY = ".tb_bottleneck_review"
+"""The directory in a logdir with the notes of reviewers and the results of trials."""
 
 SKIPPED_DIRECTORIES = frozenset({".git", "node_modules", REVIEW_DIRECTORY})
 FOLLOW_VARIABLE = "TB_BOTTLENECK_FOLLOW_LINKS"

@@ -11,7 +11,7 @@ from pathlib import Path
 from tb_bottleneck.review.notes import Action
 from tb_bottleneck.review.store import NoteWriter
 from tb_bottleneck.review.trial_notes import trial_text
-from tb_bottleneck.schema.compile_entries import REVIEW_DIRECTORY
+from tb_bottleneck.sources.file_system import REVIEW_DIRECTORY
 from tb_bottleneck.trial.source_patch import patch_of
 from tb_bottleneck.trial.trial import Trial, Variant
 

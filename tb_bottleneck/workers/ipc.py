@@ -15,7 +15,7 @@ from tb_bottleneck.base.limited_process import (
 )
 from tb_bottleneck.base.machine import usable_cores
 from tb_bottleneck.schema.bottleneck_pb2 import Health, HealthReason, Report
-from tb_bottleneck.schema.compile_entries import SCHEMA
+from tb_bottleneck.version import SCHEMA
 
 # Like every fix in a report, these are lines to copy: commands, or code of the training script.
 FIXES = {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tb_bottleneck.schema.bottleneck_pb2 import Device, Health, HealthReason, Report, Spread, Verdict, Window
-from tb_bottleneck.schema.compile_entries import SCHEMA
+from tb_bottleneck.version import SCHEMA
 
 TOO_MUCH = 2 << 30  # bytes; without a limit the allocation succeeds, because nothing is written to it
 

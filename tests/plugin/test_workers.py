@@ -10,7 +10,7 @@ from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.report.cache import sidecar
 from tb_bottleneck.report.cache.report_store import identity_of
 from tb_bottleneck.schema.bottleneck_pb2 import AccountRow, Device, Health, Report, Verdict
-from tb_bottleneck.schema.compile_entries import SCHEMA
+from tb_bottleneck.version import SCHEMA
 from tests.plugin.reader_processes import MoveIn, reason
 from tests.plugin.tenant import record, until
 

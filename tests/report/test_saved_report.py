@@ -9,7 +9,7 @@ from google.protobuf.json_format import ParseError
 from tb_bottleneck.comparison.runs.compared_run import JudgedRun
 from tb_bottleneck.comparison.runs.runs_from_reports import run_from_reports
 from tb_bottleneck.report.json_form import as_dict, parse_report
-from tb_bottleneck.schema.compile_entries import SCHEMA
+from tb_bottleneck.version import SCHEMA
 
 SCHEMA_1 = Path(__file__).parent / "saved" / "schema_1.json"
 """Output of `diagnose --json` for a recorded demo run: one trace and its telemetry."""

@@ -11,7 +11,7 @@ import pytest
 from tb_bottleneck.review import store
 from tb_bottleneck.review.notes import MAX_LINE_BYTES, Action, Note, clean, line_of, parse
 from tb_bottleneck.review.store import NoteWriter, read_all, read_notes
-from tb_bottleneck.schema.compile_entries import REVIEW_DIRECTORY
+from tb_bottleneck.sources.file_system import REVIEW_DIRECTORY
 from tb_bottleneck.sources.logdir import Root
 
 WRITE_1000 = """

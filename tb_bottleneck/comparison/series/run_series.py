@@ -31,8 +31,8 @@ from tb_bottleneck.comparison.workload.similarity import similarity
 from tb_bottleneck.knowledge.comparison_texts import series_text, sweep_titles
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.schema.compile_entries import SCHEMA
 from tb_bottleneck.trace.table import Floats
+from tb_bottleneck.version import SCHEMA
 
 # A throughput that is at most this share below the best one is as good. A choice.
 LITTLE_GAIN = 0.1

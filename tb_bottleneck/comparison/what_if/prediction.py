@@ -42,7 +42,7 @@ from tb_bottleneck.replay.scenario import CannotPredict, ParameterScenario, Scen
 from tb_bottleneck.report.builders.gains import why_not_trusted
 from tb_bottleneck.report.digest import health_notes
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.schema.compile_entries import SCHEMA
+from tb_bottleneck.version import SCHEMA
 
 # A regime with a smaller share of the step after the change does not limit the gain of the change.
 MIN_FIX_SHARE = 0.05

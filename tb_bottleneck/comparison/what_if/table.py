@@ -13,8 +13,8 @@ from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.knowledge.gpus import gpu_named
 from tb_bottleneck.measures.batch_size import SamplesPerStep, batch_size_of
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.schema.compile_entries import SCHEMA
 from tb_bottleneck.trace.process_facts import positive
+from tb_bottleneck.version import SCHEMA
 
 DEVICES = ("T4", "A100 SXM 80 GB", "H100 SXM", "H200 SXM", "B200", "MI300X")
 """Devices that are predicted, by their names in gpus.toml; others that the user calibrated come after them."""

@@ -23,8 +23,8 @@ from tb_bottleneck.monitor.writer.wire import (
     single,
     text,
 )
-from tb_bottleneck.schema.compile_entries import TELEMETRY_SCHEMA
 from tb_bottleneck.schema.signals import HOST, PLUGIN_NAME
+from tb_bottleneck.version import TELEMETRY_SCHEMA
 
 _DATA_CLASS_TENSOR, _DT_STRING = 2, 7
 

@@ -25,7 +25,7 @@ from tb_bottleneck.report.builders.recording_description import Origin, Window
 from tb_bottleneck.report.efficiency.figures import efficiency_of, with_rates
 from tb_bottleneck.report.memory_alert import alert_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.schema.compile_entries import SCHEMA
+from tb_bottleneck.version import SCHEMA
 
 
 class ReportIdentity(Record, frozen=True):

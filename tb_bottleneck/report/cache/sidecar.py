@@ -26,9 +26,9 @@ from tb_bottleneck.report.cache.report_store import MAX_REPORT_BYTES, FileIdenti
 from tb_bottleneck.report.json_form import as_dict, parse_report
 from tb_bottleneck.report.memory_alert import alert_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.schema.compile_entries import SCHEMA
 from tb_bottleneck.sources.logdir import SIDECAR_ENDING
 from tb_bottleneck.sources.paths import filesystem_of, is_url
+from tb_bottleneck.version import SCHEMA
 
 MODE = 0o644  # other users read it too
 MAX_NAME = 600  # characters
