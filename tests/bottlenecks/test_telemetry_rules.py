@@ -1,5 +1,7 @@
 """The rules for telemetry: each documents its signals, and fires if the rule for traces fires."""
 
+from types import SimpleNamespace
+
 import pytest
 from helpers.simulated_telemetry import HEALTHY, simulate
 from helpers.telemetry_problems import simulated_phase
@@ -9,7 +11,9 @@ from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.bottlenecks import judge as traces
 from tb_bottleneck.bottlenecks import telemetry_judge as judge
-from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, BROKEN, CLEAR
+from tb_bottleneck.bottlenecks.allocator import telemetry_rule as allocator
+from tb_bottleneck.bottlenecks.host import telemetry_rule as host
+from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, BROKEN, CLEAR, FIRES
 from tb_bottleneck.bottlenecks.sync import rule as sync
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.telemetry.telemetry import Telemetry
@@ -48,6 +52,7 @@ class Known:
     """Measures of a run on a device, by name."""
 
     on_device = True
+    account = SimpleNamespace(share=lambda _regime: 0.0)
 
     def __init__(self, values):
         self.values = values
@@ -60,6 +65,7 @@ class Known:
         return self.values.get(measure.__name__, otherwise)
 
 
+BLOCKS = {"blocks_allocated": 3.0}
 IDLE = {"device_idle": 0.4, "utilisation": 0.6}
 
 
@@ -71,6 +77,8 @@ IDLE = {"device_idle": 0.4, "utilisation": 0.6}
         ("communication", {}, ABSTAINS, "world_size is missing"),
         ("sync", {**IDLE, "idle_inside_phases": sync.FIRES_AT / 2}, CLEAR, ""),
         ("sync", {**IDLE, "idle_inside_phases": sync.FIRES_AT}, ABSTAINS, "follows a wait"),
+        ("allocator", {**BLOCKS, "allocations_retried": allocator.RETRIES}, FIRES, ""),
+        ("allocator", {**BLOCKS, "allocations_retried": allocator.RETRIES / 2}, CLEAR, ""),
         ("sync", {"device_idle": 0.4, "idle_inside_phases": 0.0}, ABSTAINS, "utilisation is missing"),
     ],
 )
@@ -78,3 +86,16 @@ def test_what_telemetry_does_not_show_is_clear_only_where_it_cannot_be(regime, v
     rule = next(rule for rule in judge.RULES if rule.regime == regime)
     judgement = rule.judge(Known(values))
     assert (judgement.status, because in judgement.missing) == (status, True)
+
+
+CROWDED = {
+    "core_pressure": host.HIGH_CORE_PRESSURE,
+    "run_queue_per_core": host.HIGH_RUN_QUEUE + 1,
+    "core_wait": host.MIN_CORE_WAIT,
+}
+
+
+@pytest.mark.parametrize("missing", [None, *CROWDED])
+def test_other_threads_are_named_only_if_all_three_signs_are_there(missing):
+    values = CROWDED | ({missing: CROWDED[missing] / 2} if missing else {})
+    assert (host.contended_cores(Known(values), 0.5) is None) == (missing is not None)

@@ -88,6 +88,8 @@ def test_losses_agree_within_rounding_and_within_the_noise_of_repeats() -> None:
     assert loss_agreement([losses], [rounded]).agrees  # type: ignore[union-attr]
     assert not loss_agreement([losses, losses], [other]).agrees  # type: ignore[union-attr]
     assert loss_agreement([losses, noisy], [other]).agrees  # type: ignore[union-attr]
+    far = [value * 1.2 for value in losses]  # more than three times what the repeats differ by
+    assert not loss_agreement([losses, noisy], [far]).agrees  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("after", [[], [[]], [[math.nan] * 30], [[1.0]]])

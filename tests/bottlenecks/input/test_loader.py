@@ -76,6 +76,8 @@ def test_even_fetches_are_not(tmp_path, milliseconds, why):
 def test_workers_that_are_too_few_deliver_in_bursts_and_that_is_not_uneven(tmp_path):
     burst = [40, 0.1, 0.1, 0.1]  # four workers: one long wait, then three batches that are ready
     assert uneven_fetches(fetched(tmp_path, burst * 5, SEVERAL)).value == 0
+    uneven_rounds = (burst + [0.1]) + burst * 2 + (burst + [0.1]) + burst
+    assert uneven_fetches(fetched(tmp_path, uneven_rounds, SEVERAL)).value == 0
     irregular = [0.1] * 3 + [40] + [0.1] * 9 + [40] + [0.1] + [40] + [0.1] * 6 + [40] + [0.1]
     assert uneven_fetches(fetched(tmp_path, irregular, SEVERAL)).value > 0.9
 
@@ -144,6 +146,22 @@ def test_no_more_workers_are_advised_than_the_job_has_cores(tmp_path, context, a
     finding = report.findings[0]
     assert finding.cause == "too_few_workers"
     assert advised in finding.fix.code
+
+
+NO_WORKERS = f"""
+    step    {"".join(letter * 10 for letter in "abcdef")}
+    loader  {"########.." * 6}
+    gpu     {"........ab" * 6}
+"""
+
+
+@pytest.mark.parametrize(("context", "advised"), [({"cores": 16}, 4), ({"cores": 2}, 2)])
+def test_no_more_first_workers_are_advised_than_the_job_has_cores(tmp_path, context, advised):
+    path = tmp_path / "none.pt.trace.json"
+    path.write_text(json.dumps(drawn(NO_WORKERS, 1000, tb_bottleneck={"context": context})))
+    finding = diagnose(str(path)).findings[0]
+    assert finding.cause == "loader_in_main_process"
+    assert f"num_workers={advised}," in finding.fix.code
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,13 @@ def test_a_function_that_runs_uncompiled_on_a_gpu(tmp_path):
     assert not compiled.compilation.functions
 
 
+@pytest.mark.parametrize(("end_us", "known"), [(240, True), (350, False)])
+def test_an_interval_belongs_to_the_compilation_that_fills_more_than_half_of_it(end_us, known):
+    log = compile_log({"compile_log": {"compilations": [["0/0", "forward", "train.py", 5, 100, 100, ""]]}})
+    found = log.at(150, end_us)
+    assert (found is not None) == known
+
+
 @pytest.mark.parametrize(
     "fact", [None, 3, {"compilations": 1}, {"compilations": [["0/x", "f", "", 0, 0, 0, ""], [], 3]}]
 )

@@ -76,6 +76,10 @@ def test_in_single_precision_attention_on_matrix_units_may_not_gain(tmp_path, mo
     monkeypatch.setattr(attention, "peaks_of", lambda _trace: slow)
     gain = written(tmp_path / "t.pt.trace.json", on_device=True)["unfused_attention"].speedup
     assert gain.expected < 5 / (1 + 2 / 0.55) * 1.05
+    slower = Peaks({}, 0.1, 1000.0, "data sheet")
+    monkeypatch.setattr(attention, "peaks_of", lambda _trace: slower)
+    gain = written(tmp_path / "t.pt.trace.json", on_device=True)["unfused_attention"].speedup
+    assert gain.expected == pytest.approx(1.0)
 
 
 def test_without_shapes_nothing_is_predicted(tmp_path):
