@@ -115,9 +115,10 @@ def _pairs(gaps: ChargeableGaps, over: Ints, length: Ints) -> _Pairs:
 
 
 def _used(gaps: ChargeableGaps, gap: Ints, begin: Ints, budget: Ints) -> Ints:
-    """Returns for each pair of a gap and a wait how much of the wait's `budget` (ns) the gap uses up, in ns.
+    """Returns for each pair of a wait and a gap by how much (ns) the gap reduces the wait's `budget` (ns): by the time
+    from `begin` (ns) to the return of the launching call, and by the launch latency.
 
-    The time of the host in the gap after `begin` (ns) and the launch latency use up the budget. `gap` has rows of gaps.
+    `gap` has the index in `gaps` for each pair.
     """
     host: Ints = np.clip(gaps.until[gap] - begin, 0, budget)
     latency: Ints = np.minimum(budget - host, gaps.latency[gap])

@@ -118,8 +118,7 @@ def _write(options: argparse.Namespace) -> int:
 
 def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, ...]") -> None:
     """Prints a warning on stderr if no report of the run `subject` has a finding with the cause `cause`. `recordings`
-    are the recordings under the logdir. The note is written nevertheless, because the run may have had this finding
-    before."""
+    are the recordings under the logdir. It is no error, because the run may have had this finding before."""
     own = tuple(each for each in recordings if subject in (each.run, f"{each.run}/{each.source}"))
     reports = _reports(own).values()
     if any(report.world_size > 1 for report in reports):

@@ -70,7 +70,7 @@ class JobContext:
 
     @property
     def pairs(self) -> Pairs:
-        """The pairs of the job. A pair is the set of rows, of two or more ranks, that belong to one operation."""
+        """For each operation of several ranks, such as an all-reduce, the rows of these ranks."""
         return self._aligned[0]
 
     @property

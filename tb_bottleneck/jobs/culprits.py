@@ -73,9 +73,9 @@ class Intervals:
 
 
 def _estimates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Returns `candidates` with their fixes replaced by their low estimates, and once more with the high estimates.
+    """Returns up to two lists: the candidates with `low` as their fix, then the candidates with `high` as their fix.
 
-    A candidate without such an estimate keeps its fix. A list is left out if no candidate has the estimate.
+    A candidate without `low` or `high` keeps its fix. A list is left out if no candidate has the estimate.
     """
     return [
         [replace(candidate, fix=getattr(candidate, side) or candidate.fix) for candidate in candidates]

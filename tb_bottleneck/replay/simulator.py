@@ -132,8 +132,8 @@ def check(graph: Graph, layout: Layout) -> Check:
 
 
 def with_median_delays(items: Items) -> Items:
-    """Returns the items with every latency, pause and lag set to the median of its column. Values that are too long to
-    be usual, and are therefore unexplained, stay as recorded."""
+    """Returns the items with latencies, pauses and lags set to the medians of their columns. Latencies above
+    LONGEST_LATENCY_NS and pauses above LONGEST_PAUSE_NS stay as recorded, because nothing recorded explains them."""
     has_op = items.stream >= 0
     launched = has_op & (items.latency > LONG_AGO) & (items.latency <= LONGEST_LATENCY_NS)
     waiting, following = (items.waits >= 0) & ~has_op, items.after >= 0

@@ -124,8 +124,8 @@ def names_of(recording: RecordingFile) -> tuple[str, str]:
 
 
 def by_name(recordings: Iterable[RecordingFile]) -> dict[str, RecordingFile]:
-    """Returns a dict from names, as notes use them, to recordings. The name of a run maps to its first trace or, if it
-    has no traces, to its first other recording."""
+    """Returns a dict from the names by which notes refer to recordings (see names_of) to the recordings. The name of a
+    run maps to its first trace or, if it has no traces, to its first other recording."""
     named: dict[str, RecordingFile] = {}
     for recording in sorted(recordings, key=lambda recording: not recording.is_trace):
         for name in names_of(recording):

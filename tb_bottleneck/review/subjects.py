@@ -54,10 +54,10 @@ def subject_of(name: str, logdir: str, recordings: Sequence[RecordingFile]) -> s
 
 
 def _is_shown_as(name: str, run: str) -> bool:
-    """Returns True if lists may show the run `run` as `name`: the folders of `run` contain the parts of `name` in this
-    order.
+    """Returns True if `name` is a short form of `run`, as in the list: each part of `name` between "/" is a folder of
+    `run`, in the same order.
 
-    A part of `name` may lack the time at the beginning of a folder's name, or may have "…" in place of the beginning.
+    A part may also be the end of a folder's name, without the date and time before "_", or with "…" before it.
     """
     folders = iter(run.split("/"))
     ends = [part[1:] if part.startswith("…") else f"_{part}" for part in name.split("/")]

@@ -121,8 +121,7 @@ def _length(window: pb.Window) -> str:
 
 
 def _spread(step: pb.Spread) -> str:
-    """Returns the percentiles of the step times as text, placed after the mean. Fractions and gains refer to the
-    mean."""
+    """Returns the percentiles of the step times as text that follows the mean."""
     p10, median, p90 = (duration_text(value) for value in (step.p10, step.median, step.p90))
     return f" on average (p10 {p10}, median {median}, p90 {p90})"
 

@@ -61,8 +61,8 @@ def _per_step(recording: Recording, select: Selection) -> Measure | Missing:
 
 
 def _calls(recording: Recording) -> tuple[Calls, Bools]:
-    """Returns the memory calls of the window on the threads that launch kernels, and a mask of these calls: True if an
-    operator makes the call."""
+    """Returns the calls that allocate or free device memory, such as cudaMalloc, of the window and of the threads that
+    launch kernels; and a mask of these calls: True if an operator makes the call."""
     trace = recording.trace
     called, _ = trace.calling_operators
     mine = (trace.calls.role == Role.ALLOCATE) & in_host_steps(recording, trace.calls.start)

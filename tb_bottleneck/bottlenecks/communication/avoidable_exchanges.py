@@ -104,11 +104,11 @@ def exchange_limit(recording: Recording) -> Measure | Missing:
 
 
 class _Portions(Record, frozen=True, eq=False):
-    """The portions of batches: forward passes of DistributedDataParallel.
+    """The forward passes of DistributedDataParallel. With gradient accumulation, a batch has several: its portions.
 
     `begin` has the start of each portion in ns, `batch` the number of its batch. A batch ends when an optimizer steps
-    or gradients are set to zero. `needed` has for each batch the number of exchanges that are needed: one for each
-    optimizer that steps. It is 0 for the last batch if the recording ends before its optimizer step.
+    or gradients are set to zero. `needed` has for each batch how often its gradients have to be exchanged: once for
+    each optimizer that steps. It is 0 for the last batch if the recording ends before its optimizer step.
     """
 
     begin: Ints

@@ -39,8 +39,8 @@ def sweep(graph: JobGraph, own: Floats, wire: Floats, tail: Floats) -> Result:
 
 
 def _times(graph: JobGraph, weight: Floats, work: Floats) -> Floats:
-    """Returns the time of each node in ns. `weight` is the time of each edge, `work` the own time (time without
-    waiting) before each point."""
+    """Returns when each node of the graph is reached, in ns. `weight` has the duration of each edge, `work` that of
+    the work before each point, both in ns."""
     levels = graph.levels
     weight, source, target = weight[levels.edges], graph.source[levels.edges], graph.target[levels.edges]
     node = graph.base.copy()

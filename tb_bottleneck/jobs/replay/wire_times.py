@@ -112,12 +112,12 @@ def times_at_places(job: JobTable, rows: Ints, share: float) -> Floats:
 
 
 def limited_by_progress(wires: WireTimes, job: JobTable, pairs: Pairs, clocks: Clocks, points: RankPoints) -> WireTimes:
-    """Returns the wire times (time of the transfer), limited for ranks that did not wait for a collective although most
-    other ranks did.
+    """Returns the wire times (times of transfers), with a limit for collectives that a rank did not wait for although
+    most other ranks did.
 
-    For such a rank, a wait of length 0 was added (see points_of_job). The collective was done when the rank reached
-    this wait, even if its row ends later: a thread of Gloo that loses its core ends its row late. The limit of the wire
-    time is the time from the last arrival to this wait.
+    points_of_job adds a wait of length 0 for such a rank. The collective had ended before this wait, so its wire time
+    is at most the time from the arrival of the last rank to this wait. The recorded end can be later: if Gloo's thread
+    loses its core, it records the end late.
     """
     added = np.flatnonzero(points.added)
     row = points.row[added]

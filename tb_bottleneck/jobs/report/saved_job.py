@@ -151,7 +151,7 @@ def read(path: str, run: str) -> JobAnswer:
 
 
 def _answer(content: Mapping[str, Any]) -> JobAnswer:
-    """Returns the parsed content of a file. Raises KeyError, ValueError or ParseError for invalid content."""
+    """Returns the saved job in `content`, the JSON of a file. Raises KeyError, ValueError or ParseError."""
     return JobAnswer(
         job=json_format.ParseDict(content["job"], pb.Job()),
         ranks=json_format.ParseDict(content["ranks"], RankTable()),

@@ -81,8 +81,8 @@ def _part(recording: Recording, place: Place, spans: Spans, calls: int, window: 
 def _called_by_loop(recording: Recording, thread: int) -> Rows:
     """Returns the event rows of the frames of the user's program on `thread` that the training loop calls directly.
 
-    A frame that contains at least OF_WINDOW of the window belongs to the loop and is left out. Of the other frames in
-    the window, only the outermost are returned.
+    A frame that covers at least the share OF_WINDOW of the window belongs to the loop and is left out. Of the
+    other frames in the window, only the outermost are returned.
     """
     trace, steps = recording.trace, recording.steps
     events = trace.events

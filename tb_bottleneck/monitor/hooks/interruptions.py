@@ -53,8 +53,8 @@ _CALLS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
 
 
 class InterruptionHooks:
-    """Replaces functions of imported modules, and registers a callback of the garbage collector. For the training
-    thread."""
+    """Times the calls that interrupt a training, such as torch.save and those of loggers, and the garbage collector:
+    replaces the functions and registers a callback. Used on the training thread only."""
 
     def __init__(self, context: HookContext) -> None:
         self._context = context

@@ -100,7 +100,7 @@ class History:
 
     def add(self, unix_s: float, rows: Sequence[StepRow], clocks: Sequence[float]) -> None:
         """Adds the steps `rows`, which ended before `unix_s` (s since 1970). `clocks` has the device clocks in Hz that
-        were read in the same time."""
+        were read during these steps."""
         part = _Bucket(unix_s, clocks=[sum(clocks), float(len(clocks))] if clocks else [])
         for row in rows:
             wait, backward = row.figures.get("loader_wait", 0.0), row.figures.get("backward", 0.0)

@@ -99,7 +99,8 @@ class _WaitCandidates(Record, frozen=True, eq=False):
 
 
 def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, candidates: _WaitCandidates) -> WaitTargets:
-    """Returns the wait targets with their times. Drops the candidates whose work had not ended when the row returned.
+    """Returns the wait targets with their times. A candidate whose work ends after the call is no
+    target.
 
     `issue` and `launched_end` are as in find_wait_targets.
     """

@@ -77,8 +77,8 @@ def _logs(trace: str) -> list[tuple[str, int | None]]:
 
 @lru_cache(maxsize=64)
 def _listed(directory: str, changed_ns: int) -> list[tuple[str, int | None]]:
-    """Returns the logs in a directory, as `_logs` does. The result is cached until the time of change differs, because
-    a job has thousands of traces in one directory."""
+    """Returns (path, rank or None) for each log in a directory. `changed_ns` is when the directory changed last; it
+    makes the cached result invalid. (A job has thousands of traces in one directory.)"""
     paths = LOCAL.files_in(directory, _NAME.fullmatch)[:MAX_LOGS]
     ranks = (_NAME.fullmatch(os.path.basename(path)) for path in paths)
     return [(path, int(match[1]) if match and match[1] else None) for path, match in zip(paths, ranks, strict=True)]
