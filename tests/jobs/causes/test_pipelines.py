@@ -9,6 +9,7 @@ from simulate.jobs.as_summaries import summaries_of
 from simulate.jobs.execution import execute
 from simulate.jobs.topologies import TOPOLOGIES, Faults, Shape
 
+from tb_bottleneck.jobs.causes import slow_ranks
 from tb_bottleneck.jobs.causes.pipelines import even_layers
 from tb_bottleneck.jobs.culprits import culprits_of
 
@@ -53,6 +54,12 @@ def test_noise_is_no_imbalance(noise):
 def test_what_holds_up_a_rank_is_told_in_a_pipeline_of_one_rank_per_stage(topology, planted, cause, rank):
     (culprit,) = culprits(topology, ranks=4, **planted)
     assert (culprit.candidate.cause, culprit.candidate.ranks.tolist()) == (cause, [rank])
+
+
+def test_a_device_is_not_blamed_on_its_work_if_it_has_no_more_of_it(monkeypatch):
+    monkeypatch.setattr(slow_ranks, "kernel_ratio", lambda *_: 1.0)
+    (culprit,) = culprits(ranks=4, device={1: 1.3})
+    assert (culprit.candidate.cause, culprit.candidate.ranks.tolist()) == ("slow_rank", [1])
 
 
 def test_a_slow_device_and_a_large_stage_are_both_named():
