@@ -31,7 +31,7 @@ ALLOWED = {
     "native": set(),
     "workers": {"schema"},
     "sources": {"schema", "native"},
-    "trace": {"sources", "knowledge"},
+    "trace": {"sources", "knowledge", "native"},
     "telemetry": {"schema"},
     "live": {"schema", "sources", "knowledge"},
     "roofline": {"trace", "knowledge"},
@@ -147,6 +147,7 @@ ALLOWED = {
     },
     "doctor": {
         "bottlenecks",
+        "native",
         "schema",
         "sources",
         "knowledge",
@@ -174,6 +175,7 @@ ALLOWED = {
     },
     "commands": {
         "bottlenecks",
+        "native",
         "agents",
         "doctor",
         "schema",

@@ -4,8 +4,7 @@ import argparse
 import re
 import shutil
 import textwrap
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tb_bottleneck.base.errors import NotFound, Unusable, did_you_mean
 from tb_bottleneck.version import __version__
@@ -65,8 +64,7 @@ REPORT_ENDINGS = (".bottlenecks.json", ".reports.json", "reports.json")
 MAX_REPORT_BYTES = 16 << 20  # the reports of a job of 256 ranks take about 10 MB
 
 
-@dataclass(frozen=True)
-class RunFiles:
+class RunFiles(NamedTuple):
     """The paths of the files of one run, oldest first. `telemetry` are the event files that the run's monitor wrote."""
 
     traces: tuple[str, ...]
@@ -134,7 +132,7 @@ def version_text() -> str:
     """Returns the version of the package, and which reader of traces is active: native or pure.
 
     The reader is imported in this function, so that other commands do not import it at their start."""
-    from tb_bottleneck.sources.scan.results import native_scan
+    from tb_bottleneck.native import native_scan
 
     try:
         reader = "pure" if native_scan() is None else "native"

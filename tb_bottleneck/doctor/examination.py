@@ -21,7 +21,7 @@ from tb_bottleneck.doctor.child_processes import TOO_LATE, run_child
 from tb_bottleneck.doctor.evidence import Evidence, read_evidence, read_measured, recordings_in
 from tb_bottleneck.doctor.results import ABSENT, FAILS, LIMITED, UNKNOWN, WORKS, Examination, Row
 from tb_bottleneck.doctor.tensorboard import ask_server, plugin_names, plugin_row, server_row, tab_bytes
-from tb_bottleneck.sources.scan.results import native_scan
+from tb_bottleneck.native import native_scan
 from tb_bottleneck.version import __version__
 
 SECONDS = 120.0

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from tb_bottleneck.base.errors import NotATrace, TooLarge
+from tb_bottleneck.native import Categories, native_scan
 from tb_bottleneck.sources.blocks import (
     BOUNDARY,
     BOUNDS,
@@ -31,7 +32,7 @@ from tb_bottleneck.sources.lenient import LenientReader
 from tb_bottleneck.sources.other_programs import what_it_is
 from tb_bottleneck.sources.perfetto import is_perfetto, read_perfetto
 from tb_bottleneck.sources.scan.ahead import ScanAhead
-from tb_bottleneck.sources.scan.results import Categories, Scanned, native_scan
+from tb_bottleneck.sources.scan.results import Scanned
 from tb_bottleneck.sources.trace_event import EXACT_FLOAT_US, Event, ExactEvent, decode_events, decode_exact_events
 
 Progress = Callable[[int, int], None]

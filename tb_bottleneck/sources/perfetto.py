@@ -15,8 +15,9 @@ from tb_bottleneck.base.errors import NotATrace, TooLarge
 from tb_bottleneck.base.machine import usable_cores
 
 if TYPE_CHECKING:
+    from tb_bottleneck.native import Categories
     from tb_bottleneck.native.scanner import Result
-    from tb_bottleneck.sources.scan.results import Categories, Scanned
+    from tb_bottleneck.sources.scan.results import Scanned
 
 MAX_BYTES = 2 << 30
 """Bytes of packets. The events of a larger trace do not fit into the memory of a worker. As JSON, a trace of this size
@@ -144,8 +145,8 @@ def read_perfetto(blocks: Iterator[bytes], told: Callable[[], None]) -> Perfetto
         NotATrace: the native scanner is not available, or the trace has no slices of a program.
         TooLarge: the packets exceed a limit or the memory."""
     # Imported here and not with the module: a server imports the module to find traces, but only its workers read them.
+    from tb_bottleneck.native import VARIABLE, native_scan
     from tb_bottleneck.sources.scan.ahead import blocks_ahead
-    from tb_bottleneck.sources.scan.results import VARIABLE, native_scan
 
     if native_scan() is None:
         raise NotATrace(

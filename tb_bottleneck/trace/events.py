@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from tb_bottleneck.base.units import NS_PER_US
+from tb_bottleneck.native import Categories
 from tb_bottleneck.sources.kineto import Batch
-from tb_bottleneck.sources.scan.results import Categories, Scanned
+from tb_bottleneck.sources.scan.results import Scanned
 from tb_bottleneck.sources.trace_event import MEMORY_EVENT
 from tb_bottleneck.trace.columns.counters import Counters, CountersBuilder
 from tb_bottleneck.trace.columns.event_args import Signature, Signatures, argument_columns, operator_columns

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tb_bottleneck.__main__ import main
-from tb_bottleneck.sources.scan.results import VARIABLE
+from tb_bottleneck.native import VARIABLE
 from tb_bottleneck.version import __version__
 
 TRACE = Path(__file__).parents[1] / "traces" / "sound.json"

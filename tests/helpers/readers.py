@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tb_bottleneck.base.errors import BottleneckError
+from tb_bottleneck.native import VARIABLE
 from tb_bottleneck.sources.blocks import BOUNDS, Bounds
 from tb_bottleneck.sources.kineto import KinetoReader
-from tb_bottleneck.sources.scan.results import VARIABLE
 from tb_bottleneck.trace.events import EventsBuilder
 
 

@@ -13,7 +13,8 @@ from itertools import chain, islice, repeat, takewhile
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from tb_bottleneck.base.machine import usable_cores
-from tb_bottleneck.sources.scan.results import Categories, Scan, Scanned, with_decoded
+from tb_bottleneck.native import Categories, Scan
+from tb_bottleneck.sources.scan.results import Scanned, with_decoded
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

@@ -5,14 +5,11 @@ A text whose events cannot be read one by one is left to the pure reader, which 
 readers return the same events.
 """
 
-import os
 from collections import Counter
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tb_bottleneck.base.errors import Unusable
 from tb_bottleneck.sources.trace_event import (
     EXACT_FLOAT_US,
     MEMORY_EVENT,
@@ -25,15 +22,10 @@ from tb_bottleneck.sources.trace_event import (
 if TYPE_CHECKING:
     from tb_bottleneck.native.scanner import Result
 
-VARIABLE = "TB_BOTTLENECK_READER"
-"""Environment variable: `pure` or `native` selects the reader; by default the native one is used if it is installed."""
-
 MAX_FLOAT_INTEGER = 2**53
 """float64 represents all integers up to this number exactly."""
 
-Categories = tuple[tuple[bytes, int], ...]
 Key = bytes | None
-Scan = Callable[[tuple[bytes, ...], Categories, bool], "Result | int"]
 
 
 class Scanned(NamedTuple):
@@ -55,28 +47,6 @@ class Scanned(NamedTuple):
 
     decoded: list[Any]
     """The events of these rows, in the same order: all of type Event, or all of type ExactEvent."""
-
-
-def native_scan() -> Scan | None:
-    """Returns the native scanner, or None if VARIABLE is `pure` or the scanner is not installed.
-
-    Raises Unusable: VARIABLE has an unknown value, or is `native` and the scanner is not installed.
-    """
-    wanted = os.environ.get(VARIABLE, "")
-    if wanted not in ("", "pure", "native"):
-        raise Unusable(f"{VARIABLE} is {wanted!r}. It can be `pure` or `native`.")
-    if wanted == "pure":
-        return None
-    try:
-        from tb_bottleneck.native.scanner import scan
-    except ImportError as error:
-        if wanted == "native":
-            raise Unusable(
-                f"{VARIABLE} is `native`, but the native scanner is not installed ({error}). It is built with the "
-                "package where there is a C compiler."
-            ) from error
-        return None
-    return scan
 
 
 def with_decoded(result: "Result", exact: bool) -> Scanned | None:

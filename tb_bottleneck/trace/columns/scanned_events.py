@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tb_bottleneck.sources.scan.results import Categories, Scanned
+from tb_bottleneck.native import Categories
+from tb_bottleneck.sources.scan.results import Scanned
 from tb_bottleneck.trace.columns.event_args import Signatures, has_signature, joined_signature, roles_of
 from tb_bottleneck.trace.columns.labels import Labels, event_of
 from tb_bottleneck.trace.kinds import KIND_OF, kind_of

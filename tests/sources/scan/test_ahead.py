@@ -8,10 +8,11 @@ from importlib.util import find_spec
 import pytest
 from helpers.readers import all_of, differences
 
+from tb_bottleneck import native
 from tb_bottleneck.base.errors import TooLarge
 from tb_bottleneck.sources.blocks import Bounds
 from tb_bottleneck.sources.kineto import KinetoReader
-from tb_bottleneck.sources.scan import ahead, results
+from tb_bottleneck.sources.scan import ahead
 from tb_bottleneck.trace.events import EventsBuilder
 
 pytestmark = pytest.mark.skipif(
@@ -41,7 +42,7 @@ def four_threads(monkeypatch):
 
 def test_four_groups_are_scanned_at_the_same_time(tmp_path, four_threads, monkeypatch):
     """Each scan waits for three others: with fewer threads the barrier would break."""
-    barrier, scan, running = threading.Barrier(4, timeout=30), results.native_scan(), []
+    barrier, scan, running = threading.Barrier(4, timeout=30), native.native_scan(), []
 
     def together(lists, categories, exact):
         if threading.current_thread() is not threading.main_thread() and len(running) < 8:

@@ -16,9 +16,10 @@ import pytest
 from helpers.readers import all_of, differences, differing, reader, tables_of
 
 from tb_bottleneck.base.errors import Unusable
+from tb_bottleneck.native import VARIABLE, native_scan
 from tb_bottleneck.sources.blocks import BOUNDS, Bounds
 from tb_bottleneck.sources.kineto import KinetoReader
-from tb_bottleneck.sources.scan.results import VARIABLE, Scanned, native_scan, with_decoded
+from tb_bottleneck.sources.scan.results import Scanned, with_decoded
 from tb_bottleneck.sources.trace_event import decode_events, decode_exact_events
 from tb_bottleneck.trace.events import EventsBuilder
 
