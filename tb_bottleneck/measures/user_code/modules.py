@@ -5,6 +5,7 @@ The cost of a time belongs to the module that runs, and to the modules that cont
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -110,8 +111,9 @@ def _innermost(paths: Sequence[_Path], costs: Sequence[float], enough: float) ->
     `paths` is a result of `_paths`; `costs` has the cost of each path."""
     by_path: dict[_Path, float] = defaultdict(float)
     names: dict[_Path, set[str]] = defaultdict(set)
+    merged_of = {name: merged_module(name) for name in set(chain.from_iterable(paths))}
     for path, cost in zip(paths, costs, strict=True):
-        merged = tuple(map(merged_module, path))
+        merged = tuple(merged_of[name] for name in path)
         for depth in range(1, len(path) + 1):
             by_path[merged[:depth]] += cost
             names[merged[:depth]].add(path[depth - 1])
