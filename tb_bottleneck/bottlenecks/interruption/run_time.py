@@ -257,8 +257,8 @@ def recompiled_places(recording: TelemetryRecording) -> tuple[Place, ...]:
 def _share_of_run(recording: TelemetryRecording, entries: list[Compiled], missing: Missing) -> Measure | Missing:
     """Returns the time of the compilations `entries` as a share of the run without the time of recording traces.
     Returns `missing` if there are no entries."""
-    account = run_time(recording)
-    if account is None or not entries:
+    account = run_time(recording) if entries else None
+    if account is None:
         return missing
     inside = int(_spans(entries).covered([account.begin], [account.begin + account.elapsed])[0])
     # Without the monitor, the run would not record traces, but it would compile for the same time.
