@@ -88,7 +88,7 @@ def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--of", choices=SIZES, default="trace")
-    parser.add_argument("--source", type=Path, help="the trace that is repeated or given to each rank")
+    parser.add_argument("--trace", type=Path, help="the trace that is repeated, or given to each rank")
     parser.add_argument("--sizes", type=int, nargs="+", help="MB, ranks or steps, smallest first")
     parser.add_argument("--repeats", type=int, default=3)
     scratch = Path(tempfile.gettempdir()) / "tb_bottleneck-bench"
@@ -97,7 +97,7 @@ def main() -> None:
     unit, recordings, usual = SIZES[options.of]
     sizes, cpu, peak = options.sizes or usual, list[float](), list[float]()
     print(f"| {unit} | wall s | CPU s | exponent | peak MB | exponent |\n|---:|---:|---:|---:|---:|---:|")
-    for number, path in enumerate(recordings(sizes, options.scratch, options.source), 1):
+    for number, path in enumerate(recordings(sizes, options.scratch, options.trace), 1):
         used = [used_by([*OURS, str(path)], options.scratch / "linear.log") for _ in range(options.repeats)]
         if not all(each.ok for each in used):
             sys.exit(f"{path} could not be diagnosed; the output is in {options.scratch / 'linear.log'}")
