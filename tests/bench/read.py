@@ -31,13 +31,14 @@ MB = 1e6
 
 @dataclass(frozen=True)
 class Run:
-    """One process: wall time, CPU time, peak memory of its largest process, and success.
+    """One process: wall time, CPU time, its part outside the kernel, peak memory of its largest process, and success.
 
     On a shared machine, CPU time is the fairer measure.
     """
 
     seconds: float
     cpu_seconds: float
+    user_seconds: float
     peak_mb: float
     ok: bool
 
@@ -71,7 +72,7 @@ def run_once(command: list[str], output: Path) -> Run:
     # macOS counts bytes, the others KiB.
     unit = 1 if sys.platform == "darwin" else 1024
     cpu = usage.ru_utime + usage.ru_stime
-    return Run(time.perf_counter() - began, cpu, usage.ru_maxrss * unit / MB, process.returncode == 0)
+    return Run(time.perf_counter() - began, cpu, usage.ru_utime, usage.ru_maxrss * unit / MB, process.returncode == 0)
 
 
 def rows_of(trace: Path, tools: dict[str, list[str]], repeats: int, scratch: Path) -> Iterator[Row]:
