@@ -97,9 +97,11 @@ def _write(options: argparse.Namespace) -> int:
     notes = NoteWriter(root.path, writer)
     try:
         inner = name_in(root, subject, logdir)
-        notes.write(
-            action, inner, cause=cause, text=options.text, fixed_in=fixed_in and name_in(root, fixed_in, logdir)
-        )
+        inner_fix = fixed_in and name_in(root, fixed_in, logdir)
+        notes.write(action, inner, cause=cause, text=options.text, fixed_in=inner_fix)
+        gain = _gain_text(subject, fixed_in, recordings) if fixed_in and cause else ""
+        if gain:
+            notes.write(Action.TRIED, inner, cause=cause, text=gain, fixed_in=inner_fix)
     except OSError as error:
         because = error.strerror or error
         print(f"tb-bottleneck: the note could not be written to {notes.path}: {because}", file=sys.stderr)
@@ -109,11 +111,32 @@ def _write(options: argparse.Namespace) -> int:
     finally:
         notes.close()
     print(f"{action.value} {clean(subject)}{f', {cause}' if cause else ''}: written to {notes.path}")
+    if gain:
+        print(f"measured: {gain}")
     if cause:
         _warn_if_absent(cause, subject, recordings)
     if fixed_in:
         _warn_if_unrelated(subject, fixed_in, recordings)
     return 0
+
+
+def _gain_text(subject: str, fixed_in: str, recordings: "tuple[RecordingFile, ...]") -> str:
+    """Returns the gain from the run `subject` to the run `fixed_in` as the text of a note, so that it replaces the
+    predicted gain; empty if the runs cannot be compared. `recordings` are the recordings under the logdir."""
+    from tb_bottleneck.review.ledger import measured_gain
+    from tb_bottleneck.review.notes import by_name, names_of
+    from tb_bottleneck.review.trial_notes import trial_text
+
+    runs = (subject, fixed_in)  # their telemetry is in folders below
+    own = tuple(
+        each for each in recordings if any(run in names_of(each) or each.run.startswith(f"{run}/") for run in runs)
+    )
+    reports = dict(member for members in _trainings(_reports(own)) for member in members)
+    named = by_name(own)
+    if not named.keys() >= set(runs):
+        return ""
+    gain = measured_gain(*(reports[named[run]] for run in runs))
+    return "" if isinstance(gain, str) else trial_text(gain.speedup, gain.low, gain.high, f"the fix in {fixed_in}")
 
 
 def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, ...]") -> None:

@@ -45,7 +45,7 @@ class Fix:
 
 def fixes_of(notes: Sequence[Note]) -> list[Fix]:
     """Returns the fixes that no later note about the same finding replaces, followed by the trials. Of both together,
-    only the last MAX_FIXES are returned. `notes` are sorted by time."""
+    only the last MAX_FIXES are returned. A measurement of a stated fix is no trial. `notes` are sorted by time."""
     latest: dict[tuple[str, str], Note] = {}
     trials = []
     for note in notes:
@@ -64,7 +64,8 @@ def fixes_of(notes: Sequence[Note]) -> list[Fix]:
         if note.action is Action.FIXED:
             together.setdefault((note.subject, note.fixed_in), []).append(note)
     fixes = [Fix(*key, tuple(note.cause for note in same), same[-1].writer) for key, same in together.items()]
-    return [*fixes, *trials][-MAX_FIXES:]
+    stated = {(fix.subject, fix.fixed_in) for fix in fixes}
+    return [*fixes, *(trial for trial in trials if (trial.subject, trial.fixed_in) not in stated)][-MAX_FIXES:]
 
 
 def _trial(note: Note) -> Fix | None:
@@ -127,7 +128,7 @@ def _row(fix: Fix, before: pb.Report | None, after: pb.Report | None) -> LedgerR
         row.expected.CopyFrom(expected)
     else:
         row.because = expected
-    measured = fix.measured or (gone if before is None or after is None else _measured(before, after))
+    measured = fix.measured or (gone if before is None or after is None else measured_gain(before, after))
     if isinstance(measured, Gain):
         row.measured.CopyFrom(measured)
     else:
@@ -161,7 +162,7 @@ def _expected(report: pb.Report, causes: Sequence[str]) -> Gain | str:
     return "These fixes were not simulated together."
 
 
-def _measured(before: pb.Report, after: pb.Report) -> Gain | str:
+def measured_gain(before: pb.Report, after: pb.Report) -> Gain | str:
     """Returns the measured gain, or a sentence with the reason why the runs cannot be compared. `before` and `after`
     are the reports of the run without and with the fix.
 

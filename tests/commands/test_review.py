@@ -54,6 +54,20 @@ def test_notes_are_written_and_shown_with_the_ledger(logdir, capsys):
     assert "2.0x (2.0 to 2.0) measured" in out[out.index("Ledger of fixes") :]
 
 
+def test_the_gain_of_a_stated_fix_takes_the_place_of_the_predicted_one(logdir, capsys):
+    cause = cause_in(logdir, capsys)
+    assert main(["review", logdir, "fixed", "team/slow", "--cause", cause, "--in", "team/fast"]) == 0
+    assert "measured: 2.000x" in capsys.readouterr().out
+    main(["diagnose", f"{logdir}/team/slow", "--json"])
+    finding = json.loads(capsys.readouterr().out)["reports"][0]["findings"][0]
+    assert (finding["speedup"]["basis"], finding["speedup"]["expected"]) == ("trial", 2.0)
+    assert finding["speedup"]["predicted"] > 1
+    assert finding["speedup"]["assumes"] == "the fix in team/fast"
+    assert main(["review", logdir, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["fixed_in"], row["measured"]["speedup"]) == ("team/fast", 2.0)
+
+
 def test_a_note_about_a_finding_that_the_run_does_not_have_is_written_with_a_warning(logdir, capsys):
     cause = cause_in(logdir, capsys)
     assert main(["review", logdir, "accept", "team/slow", "--cause", cause, "--because", "a test"]) == 0
