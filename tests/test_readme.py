@@ -9,6 +9,7 @@ from pathlib import Path
 import causes_page
 import pytest
 
+from demo.pairs import RECORDED
 from tb_bottleneck.__main__ import argument_parser, main
 from tb_bottleneck.base.regime import Regime
 
@@ -53,6 +54,12 @@ def test_the_readme_lists_every_command():
     actions = argument_parser()._actions
     (commands,) = (action.choices for action in actions if isinstance(action, argparse._SubParsersAction))
     assert set(listed) == set(commands)
+
+
+def test_the_readme_quotes_what_a_recording_of_the_demo_says(capsys):
+    (quoted,) = re.findall(r'"([^"]* faster [(][^"]*)"', (ROOT / "README.md").read_text(encoding="utf-8"))
+    main(["diagnose", "--no-cache", str(RECORDED / "loader_in_main_process" / "slow")])
+    assert " ".join(quoted.split()) in capsys.readouterr().out
 
 
 def test_the_glossary_defines_every_regime():
