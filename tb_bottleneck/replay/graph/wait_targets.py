@@ -99,8 +99,7 @@ class _WaitCandidates(Record, frozen=True, eq=False):
 
 
 def _timed(trace: Trace, rows: HostRows, issue: Ints, launched_end: Ints, candidates: _WaitCandidates) -> WaitTargets:
-    """Returns the wait targets with their times. A candidate whose work ends after the call is no
-    target.
+    """Returns the wait targets with their times. A candidate whose work ends after the call is no target.
 
     `issue` and `launched_end` are as in find_wait_targets.
     """
