@@ -136,6 +136,45 @@ def test_a_wait_that_drains_the_queue_owns_the_dispatching_after_it():
     assert account["sync"] == pytest.approx(0.35, abs=0.012)  # 4 ms of the first step, 3 ms of the second
 
 
+def test_a_wait_costs_no_more_than_it_lasted():
+    """A wait of 1 ms cannot cause 7 ms of dispatching: a launch-bound loop stays launch-bound."""
+    account = shares("""
+        step     aaaaaaaaaabbbbbbbbbb
+        dispatch ..#######...#######.
+        sync     .#.........#........
+        launch   .........|.........|
+        gpu      ##........##........
+    """)
+    assert account["sync"] < 0.12
+    assert account["launch"] > 0.5
+
+
+def test_a_wait_before_an_interruption_does_not_own_the_dispatching_after_it():
+    """Without the wait of 1 ms, the checkpoint and everything after it would begin 1 ms earlier: the dispatching gains
+    nothing, so it keeps its owner."""
+    account = shares("""
+        step    aaaaaaaaaabbbbbbbbbb
+        launch  |.........|.........
+        sync    .#.........#........
+        save    ...####......####...
+        op      .......###.......###
+        gpu     ##........##........
+    """)
+    assert "sync" not in account
+    assert account["interruption"] == pytest.approx(0.4, abs=0.012)
+
+
+def test_a_device_that_is_used_by_others_is_not_launch_overhead():
+    """The launches have returned after 1 ms; the recording does not show why the kernels begin 4 ms later."""
+    account = shares("""
+        step    aaaaaaaaaabbbbbbbbbb
+        launch  ....|.........|.....
+        op      #####.....#####.....
+        gpu     .........a.........b
+    """)
+    assert account == about(launch=0.5, unexplained=0.4, compute=0.1)
+
+
 def test_the_time_that_a_synchronising_call_takes_anyway_is_no_wait():
     trace = drawn_trace(
         """
