@@ -99,7 +99,8 @@ def _write(options: argparse.Namespace) -> int:
         inner = name_in(root, subject, logdir)
         inner_fix = fixed_in and name_in(root, fixed_in, logdir)
         notes.write(action, inner, cause=cause, text=options.text, fixed_in=inner_fix)
-        gain = _gain_text(subject, fixed_in, recordings) if fixed_in and cause else ""
+        related = not fixed_in or _may_be_same_work(subject, fixed_in, recordings)
+        gain = _gain_text(subject, fixed_in, recordings) if fixed_in and cause and related else ""
         if gain:
             notes.write(Action.TRIED, inner, cause=cause, text=gain, fixed_in=inner_fix)
     except OSError as error:
@@ -115,14 +116,13 @@ def _write(options: argparse.Namespace) -> int:
         print(f"measured: {gain}")
     if cause:
         _warn_if_absent(cause, subject, recordings)
-    if fixed_in:
-        _warn_if_unrelated(subject, fixed_in, recordings)
     return 0
 
 
 def _gain_text(subject: str, fixed_in: str, recordings: "tuple[RecordingFile, ...]") -> str:
     """Returns the gain from the run `subject` to the run `fixed_in` as the text of a note, so that it replaces the
-    predicted gain; empty if the runs cannot be compared. `recordings` are the recordings under the logdir."""
+    predicted gain; empty if the runs cannot be compared or have other batch sizes. `recordings` are those under the
+    logdir."""
     from tb_bottleneck.review.ledger import measured_gain
     from tb_bottleneck.review.notes import by_name, names_of
     from tb_bottleneck.review.trial_notes import trial_text
@@ -135,8 +135,14 @@ def _gain_text(subject: str, fixed_in: str, recordings: "tuple[RecordingFile, ..
     named = by_name(own)
     if not named.keys() >= set(runs):
         return ""
-    gain = measured_gain(*(reports[named[run]] for run in runs))
-    return "" if isinstance(gain, str) else trial_text(gain.speedup, gain.low, gain.high, f"the fix in {fixed_in}")
+    before, after = (reports[named[run]] for run in runs)
+    samples = [report.efficiency.samples_per_step for report in (before, after)]
+    gain = measured_gain(before, after)
+    return (
+        ""
+        if isinstance(gain, str) or (all(samples) and samples[0] != samples[1])
+        else trial_text(gain.speedup, gain.low, gain.high, f"the fix in {fixed_in}")
+    )
 
 
 def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, ...]") -> None:
@@ -153,9 +159,9 @@ def _warn_if_absent(cause: str, subject: str, recordings: "tuple[RecordingFile, 
         print(f"tb-bottleneck: {subject} does not have the finding {cause} now; {known}", file=sys.stderr)
 
 
-def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[RecordingFile, ...]") -> None:
-    """Prints a warning on stderr if the newest traces of the runs `subject` and `fixed_in` show different work.
-    `recordings` are the recordings under the logdir. The note is kept nevertheless."""
+def _may_be_same_work(subject: str, fixed_in: str, recordings: "tuple[RecordingFile, ...]") -> bool:
+    """Returns False, and prints a warning on stderr, if the newest traces of the runs `subject` and `fixed_in` show
+    different work. `recordings` are the recordings under the logdir."""
     from tb_bottleneck.comparison.compare import compare_runs
     from tb_bottleneck.comparison.runs.compared_run import open_recordings
     from tb_bottleneck.comparison.texts.headline import may_be_same_work
@@ -166,16 +172,17 @@ def _warn_if_unrelated(subject: str, fixed_in: str, recordings: "tuple[Recording
         own = [each for each in recordings if name in (each.run, f"{each.run}/{each.source}")]
         traces = [each for each in own if not each.is_snapshot and not is_event_file(each.path)]
         if not traces:
-            return
+            return True
         newest = max(traces, key=lambda each: (each.mtime_ns, each.path))
         runs.append(open_recordings(name, [newest.path]))
     comparison = compare_runs(*runs)
-    if not may_be_same_work(comparison):
-        print(
-            f"tb-bottleneck: is {fixed_in} the run with the fix? Its work is not that of {subject}. "
-            f"{comparison.headline}",
-            file=sys.stderr,
-        )
+    if may_be_same_work(comparison):
+        return True
+    print(
+        f"tb-bottleneck: is {fixed_in} the run with the fix? Its work is not that of {subject}. {comparison.headline}",
+        file=sys.stderr,
+    )
+    return False
 
 
 def _show(options: argparse.Namespace) -> int:
