@@ -209,12 +209,7 @@ def _others(verdicts: dict[str, pb.Verdict], trust: Trust) -> Iterator[pb.OtherV
 
 
 def sentences_of(report: pb.Report) -> Iterator[str]:
-    """Yields sentences about the step time without a profiler, and about differences between the trace and the
-    telemetry."""
-    if report.window.correction:
-        yield report.window.correction
-    if report.unprofiled.sentence:
-        yield report.unprofiled.sentence
+    """Yields sentences about differences between the trace and the telemetry."""
     if len({other.verdict.regime for other in report.others}) > 1:
         for other in report.others:
             if not other.trusted:

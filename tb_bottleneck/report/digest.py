@@ -36,6 +36,14 @@ def step_ns_of(report: pb.Report) -> float | None:
     return report.window.step_ns.mean if report.window.HasField("step_ns") else None
 
 
+def shown_ns(report: pb.Report | pb.Job, recorded_ns: float) -> float:
+    """Returns a time of the recorded step (ns) as a part of the step time that `step_ns_of` returns, so that the times
+    in a report add up to one step time."""
+    if isinstance(report, pb.Job) or not report.HasField("unprofiled") or not report.window.step_ns.mean:
+        return recorded_ns
+    return recorded_ns * (step_ns_of(report) or 0.0) / report.window.step_ns.mean
+
+
 WORTH_LEADING = 1.05
 """Smallest gain of a fix that may lead the report. Two runs of one training differ by a few percent."""
 

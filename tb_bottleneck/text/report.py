@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.report.cross_check import sentences_of
-from tb_bottleneck.report.digest import step_ns_of
+from tb_bottleneck.report.digest import shown_ns, step_ns_of
 from tb_bottleneck.report.figure_text import (
     bounds_text,
     factor_text,
@@ -91,19 +91,24 @@ def _about(report: pb.Report) -> Iterator[Part]:
         rank = f", rank {report.rank} (of {report.world_size} ranks)" if report.world_size > 1 else ""
         count = f", one of {report.device.count} in use" if report.device.count > 1 else ""
         yield f"Device: {device_text(report)}{count}{rank}"
-    if report.HasField("window"):
-        window, step = report.window, report.window.step_ns
-        spread = _spread(step) if window.steps > 1 else ""
-        if window.basis == "whole":
-            yield f"Window: {_length(window)}, {_BASIS['whole']}{_SOURCES.get(report.evidence_source, '')}"
-            return
+    if report.HasField("unprofiled"):
+        yield f"Step: {duration_text(step_ns_of(report) or 0.0)} without the profiler"
+    else:
+        yield from _window(report)
+
+
+def _window(report: pb.Report) -> Iterator[Part]:
+    if not report.HasField("window"):
+        return
+    window, step = report.window, report.window.step_ns
+    basis, source = _BASIS.get(window.basis, window.basis), _SOURCES.get(report.evidence_source, "")
+    steps = ""
+    if window.basis != "whole":
         kind = "profiled step" if window.basis in _RECORDED else "step"
         of = ", corrected to" if window.HasField("recorded_step_ns") else " of"
-        steps = f"{window.steps} {kind}{'s' if window.steps != 1 else ''}{of} {duration_text(step.mean)}{spread}"
-        if report.HasField("unprofiled"):
-            yield f"Step: {duration_text(step_ns_of(report) or 0.0)} without the profiler"
-        basis, source = _BASIS.get(window.basis, window.basis), _SOURCES.get(report.evidence_source, "")
-        yield f"Window: {_length(window)}, {steps}, {basis}{source}"
+        spread = _spread(step) if window.steps > 1 else ""
+        steps = f", {window.steps} {kind}{'s' if window.steps != 1 else ''}{of} {duration_text(step.mean)}{spread}"
+    yield f"Window: {_length(window)}{steps}, {basis}{source}"
 
 
 def device_text(report: pb.Report) -> str:
@@ -127,10 +132,13 @@ def _spread(step: pb.Spread) -> str:
 
 
 def _health(report: pb.Report) -> Iterator[Part]:
-    if not report.health.reasons:
-        return
-    yield ""
-    yield heading(f"The recording is {report.health.status}")
+    window = list(_window(report)) if report.HasField("unprofiled") else []
+    if window or report.window.correction or report.health.reasons:
+        yield ""
+        yield heading(f"The recording is {report.health.status}" if report.health.reasons else "The recording")
+        yield from window
+        for sentence in filter(None, (report.window.correction, report.unprofiled.sentence)):
+            yield from wrapped(sentence)
     for reason in report.health.reasons:
         yield from wrapped(f"- {reason.detail} [{reason.code}]", "  ")
         yield from fix_lines(reason.fix)
@@ -145,7 +153,10 @@ def account_lines(report: pb.Report | pb.Job) -> Iterator[Part]:
     yield heading("Time per regime")
     yield Table(
         "<>><",
-        [(row.title, share_text(row.share), duration_text(row.ns_per_step), bar(row.share)) for row in rows],
+        [
+            (row.title, share_text(row.share), duration_text(shown_ns(report, row.ns_per_step)), bar(row.share))
+            for row in rows
+        ],
         below=[
             Line(f"    {row.meaning}", "faint") if row.meaning and row.share >= _MIN_MEANING_SHARE else ""
             for row in rows
@@ -200,14 +211,14 @@ def _plan(report: pb.Report) -> Iterator[Part]:
     replay, steps = report.replay, report.plan
     if steps:
         yield ""
-        per = "the recorded work" if report.window.basis == "whole" else "a recorded step on average"
+        per = "the recorded work" if report.window.basis == "whole" else "a step on average"
         yield heading("What to change first")
         yield f"  Each is simulated together with those above it: total gain, time of {per}."
         rows = [
             (
                 f"{number}. {factor_text(step.speedup_total)}",
                 f"({bounds_text(step.low, step.high)})",
-                duration_text(step.step_ns_after),
+                duration_text(shown_ns(report, step.step_ns_after)),
                 step.title,
             )
             for number, step in enumerate(steps, 1)

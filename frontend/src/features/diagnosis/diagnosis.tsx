@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { Disagreement, Replay, Report } from "../../shared/report";
 import type { Focus } from "../../shared/run/focus";
+import { shownTime } from "../../shared/run/unprofiled";
 import { share } from "../../shared/text/format";
 import { Fold } from "../../shared/widgets/fold";
 import { Health } from "../../shared/widgets/health";
@@ -41,7 +42,9 @@ interface Props {
 }
 
 export function Diagnosis({ report, details, phases, run, showFocus, predict, showMemory, reviewed, efficiency, showPlace }: Props) {
-  const { account, broken_parts: broken, findings, memory, plan, window, verdict } = report;
+  const { broken_parts: broken, findings, memory, window, verdict } = report;
+  const account = report.account.map((row) => ({ ...row, ns_per_step: shownTime(report, row.ns_per_step) }));
+  const plan = report.plan.map((step) => ({ ...step, step_ns_after: shownTime(report, step.step_ns_after) }));
   const health = report.health && <Health health={report.health} />;
   return (
     <>

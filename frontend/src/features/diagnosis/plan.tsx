@@ -11,7 +11,6 @@ interface Props {
 
 export function Plan({ plan, findings }: Props) {
   const first = plan[0];
-  // The mean step, as in the times of the plan: the median step leaves out what only some steps wait for.
   const longest = first ? first.step_ns_after * first.speedup_total : 0;
   const bars = plan.map((step, index) => ({
     name: `${index + 1}. ${step.title || causeTitle(step.cause, { findings })}`,
@@ -23,7 +22,7 @@ export function Plan({ plan, findings }: Props) {
   return (
     <section>
       <h2>Order of changes and total gain</h2>
-      <StepBars today="Today, mean recorded step" ns={longest} bars={bars} />
+      <StepBars today="Today, mean step" ns={longest} bars={bars} />
       <p class="muted footnote">Each change is simulated on top of those above it, using the dependencies in this recording.</p>
     </section>
   );
