@@ -2,12 +2,12 @@
 and the next causes. Briefs and summaries show it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tb_bottleneck.base.units import share_text
+from tb_bottleneck.base.units import bytes_text, share_text
 from tb_bottleneck.bottlenecks.plan import WORTH_DOING
 from tb_bottleneck.report.digest import plan_leads
-from tb_bottleneck.report.figure_text import ranges_text
+from tb_bottleneck.report.figure_text import factor_text, ranges_text
 from tb_bottleneck.report.memory_alert import leading_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text.report import gain_text
@@ -51,6 +51,7 @@ def answer_of(report: pb.Report | pb.Job) -> Answer:
 
 def _of_report(report: pb.Report) -> Answer:
     verdict, alert = report.verdict, leading_alert(report.verdict)
+    planned = [step.cause for step in report.plan]
     about_time = [
         AnswerCause(
             finding.title,
@@ -63,12 +64,19 @@ def _of_report(report: pb.Report) -> Answer:
             finding.speedup.basis == "trial",
         )
         for at, finding in enumerate(report.findings)
-        if at == 0 or _gains(finding.speedup)
+        if at == 0 or finding.cause in planned or _gains(finding.speedup, planned)
     ]
+    if plan_leads(report):
+        totals = {step.cause: factor_text(step.speedup_total) for step in report.plan[1:]}
+        about_time = [
+            replace(each, gain=f"; {totals[each.cause]} as fast together with the changes before it")
+            if each.cause in totals
+            else each
+            for each in about_time
+        ]
+        about_time[1:] = sorted(about_time[1:], key=lambda each: [*planned, each.cause].index(each.cause))
     about_memory = [
-        AnswerCause(finding.title, finding.cause, "about the memory", "", finding.fix, finding.evidence)
-        for finding in report.memory.findings
-        if finding.cause == verdict.memory_alert.cause
+        memory_cause(finding) for finding in report.memory.findings if finding.cause == verdict.memory_alert.cause
     ]
     if alert is not None:
         lead = about_memory[0] if about_memory else None
@@ -82,9 +90,15 @@ def _of_report(report: pb.Report) -> Answer:
     return Answer(action or _no_action(verdict), gain, verdict.severity, sentence, lead, causes)
 
 
-def _gains(speedup: pb.Speedup) -> bool:
-    """Returns False if a simulation shows that the fix alone gains nothing worth doing."""
-    return speedup.basis != "replay" or speedup.expected >= 1 + WORTH_DOING
+def memory_cause(finding: pb.MemoryFinding) -> AnswerCause:
+    """Returns a finding about memory. Its cost is a number of bytes, if it is known."""
+    cost = f"{bytes_text(finding.bytes)} of the memory" if finding.bytes else "about the memory"
+    return AnswerCause(finding.title, finding.cause, cost, "", finding.fix, finding.evidence)
+
+
+def _gains(speedup: pb.Speedup, planned: Sequence[str]) -> bool:
+    """Returns False if a simulation shows that the fix gains nothing worth doing, alone or after the `planned` ones."""
+    return speedup.basis != "replay" or (not planned and speedup.expected >= 1 + WORTH_DOING)
 
 
 def _first_change(report: pb.Report) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from tb_bottleneck.text.document import Part, Table, heading, wrapped
 
 # Figures whose basis changes how the value is read, and figures whose absence users ask about. The JSON form has all.
 _WITH_BASIS = ("mfu", "peak_flops", "goodput", "joules_per_step")
-_EXPLAINED = ("mfu",)
+_EXPLAINED, _DEFINED = ("mfu",), ("mfu", "goodput")
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -30,8 +30,9 @@ def efficiency_lines(efficiency: pb.Efficiency, explained: Collection[str] = _EX
         value = figure_text(getattr(efficiency, note.field), note.unit)
         rows.append((note.title, value, f"{types} {basis}".strip()))
     yield Table("<><", rows, wraps=True)
-    if efficiency.HasField("mfu"):
-        yield from wrapped(next((note.definition for note in known if note.field == "mfu"), ""), "  ")
+    for note in known:
+        if note.field in _DEFINED:
+            yield from wrapped(f"{note.title}: {note.definition}", "  ")
     for note in efficiency.notes:
         if note.because and note.field in explained:
             yield from wrapped(f"{note.title} is not known: {note.because}.", "  ")
@@ -131,6 +132,6 @@ def graph_lines(replays: pb.GraphReplays, per: str = PER_STEP) -> Iterator[Part]
 def _graph(graph: pb.ReplayedGraph, per: str) -> str:
     place = f" in {place_text(graph.place)}" if graph.HasField("place") else ""
     idle = f" ({duration_text(graph.idle_ns)} of it idle)" if graph.idle_ns >= _MIN_NS else ""
-    before = f", after {duration_text(graph.idle_before_ns)} without work" if graph.HasField("idle_before_ns") else ""
+    before = f", after {duration_text(graph.idle_before_ns)} without work" if graph.idle_before_ns >= _MIN_NS else ""
     launched = f"{place}, {count_text(graph.launches)} {per}"
     return f"{launched}: {duration_text(graph.device_ns)}{idle}{before}; the call takes {duration_text(graph.call_ns)}"

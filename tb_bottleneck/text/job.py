@@ -77,7 +77,8 @@ def _groups(job: pb.Job) -> Iterator[str]:
         size = len(group.ranks) or job.world_size
         bandwidth = f", {group.bus_gbps:.3g} GB/s bus bandwidth" if group.bus_gbps else ""
         shares = f"waiting {share_text(group.wait_share)}, transfer {share_text(group.wire_share)}"
-        yield f"  {group.kind}, {group.count} of {size} ranks: {shares}{bandwidth}"
+        count = f"{group.count} groups" if group.count > 1 else "1 group"
+        yield f"  {group.kind}, {count} of {size} ranks: {shares}{bandwidth}"
 
 
 def _without_stragglers(speedup: pb.Speedup) -> str:

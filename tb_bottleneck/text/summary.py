@@ -8,7 +8,7 @@ from tb_bottleneck.report.digest import step_ns_of
 from tb_bottleneck.report.figure_text import lines_text, place_text, ranges_text, value_text
 from tb_bottleneck.report.memory_alert import leading_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.text.answer import AnswerCause, answer_of
+from tb_bottleneck.text.answer import AnswerCause, answer_of, memory_cause
 from tb_bottleneck.text.document import RULE, Line, Part, Table, bar, code_lines, fix_lines, heading, wrapped
 from tb_bottleneck.text.report import device_text
 from tb_bottleneck.text.sections import input_text, place_of
@@ -128,5 +128,5 @@ def _without_verdict(report: pb.Report, code: int) -> Iterator[_Block]:
         sites = [site for site in report.memory.sites if place_of(site)][:_MAX_EVIDENCE]
         yield 2, [f"  - {bytes_text(site.bytes)}: {place_of(site)}" for site in sites]
     for finding in report.memory.findings[:1]:
-        cause = AnswerCause(finding.title, finding.cause, "about the memory", "", finding.fix, finding.evidence)
+        cause = memory_cause(finding)
         yield from _cause(cause, code)

@@ -169,6 +169,9 @@ def _fitted_code(line: str, width: int) -> Iterator[str]:
     """Yields a long line of code as several lines of valid code: the comment of the line moves above it, and the line
     is broken after commas. `width` is the largest number of characters per line."""
     indent = line[: len(line) - len(line.lstrip())]
+    if len(line) > width and line.lstrip().startswith("#"):
+        yield from textwrap.wrap(line.strip(), width, initial_indent=indent, subsequent_indent=f"{indent}# ")
+        return
     comment = _COMMENT.fullmatch(line) if len(line) > width else None
     if comment:
         line = comment[1]

@@ -41,7 +41,6 @@ from tb_bottleneck.bottlenecks.input.loader_workers import (
     cores_available,
     workers_advised,
     workers_behind,
-    workers_factor,
     workers_for_loop,
     workers_needed,
     workers_used,
@@ -128,9 +127,7 @@ def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]
     workers, cores = measures(workers_used), measures(cores_available)
     if isinstance(workers, Measure) and isinstance(cores, Measure) and workers.value >= cores.value:
         return Cause("cores_limit_workers", share, (*waits, workers_used, cores_available, *BUSY_STAGES, *STARTED))
-    return Cause(
-        "too_few_workers", share, (*waits, workers_factor, cores_available, workers_advised, *BUSY_STAGES, *STARTED)
-    )
+    return Cause("too_few_workers", share, (*waits, cores_available, workers_advised, *BUSY_STAGES, *STARTED))
 
 
 def _recurs(measures: Measures[Recording]) -> bool:

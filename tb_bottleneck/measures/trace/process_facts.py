@@ -28,8 +28,8 @@ def workers_persist(recording: Recording) -> Measure | Missing:
 
 
 def loader_pins(recording: Recording) -> Measure | Missing:
-    """The loader's pin_memory, as text."""
-    return _switch(recording, "pin_memory")
+    """The loader's pin_memory, as text; missing for a run on the CPU, which copies no batch to a device."""
+    return _switch(recording, "pin_memory") if recording.on_device else _NOT_RECORDED
 
 
 def product_library(recording: Recording) -> Measure | Missing:
