@@ -103,7 +103,7 @@ def _joined(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> tuple[p
         run.efficiency.CopyFrom(efficiency[1])
     del run.step_parts[:]
     run.step_parts.extend(trace.step_parts)
-    disagreements = list(_disagreements(trace, alone))
+    disagreements = _disagreements(trace, alone)
     others = list(_others(verdicts, trust))
     said = with_alert_of(verdicts[trust.source], verdicts.values())
     for report in (both, run):
@@ -163,10 +163,11 @@ def _is_outside_steps(finding: pb.Finding) -> bool:
 
 def _with_places(telemetry: pb.Report, trace: pb.Report) -> pb.Report:
     """Returns a copy of `telemetry` whose findings and headline name the places of the trace's findings about the same
-    regimes."""
+    regimes. A wait for the device outside of the phases of a step is Python outside torch for telemetry."""
     report = _copy(telemetry)
     for finding in report.findings:
-        of_regime = [other for other in trace.findings if other.regime == finding.regime and other.where]
+        regimes = (Regime.HOST, Regime.SYNC) if finding.regime == Regime.HOST else (finding.regime,)
+        of_regime = [other for other in trace.findings if other.regime in regimes and other.where]
         any_of_it = finding.cause in ABOUT_THE_RUN and finding.regime == Regime.COMPUTE  # other places take longer
         if finding.where or any_of_it or not of_regime:
             continue
@@ -260,7 +261,10 @@ def _with_telemetry(
     return report
 
 
-def _disagreements(trace: pb.Report, telemetry: pb.Report) -> Iterator[pb.Disagreement]:
+def _disagreements(trace: pb.Report, telemetry: pb.Report) -> list[pb.Disagreement]:
+    """Returns the regimes that the trace and the telemetry judge differently. The last sentence about the host, and the
+    last one about the device, say which source to trust."""
+    texts, found = telemetry_advice().cross_check, list[pb.Disagreement]()
     by_telemetry = {verdict.regime: verdict for verdict in telemetry.regimes}
     for verdict in trace.regimes:
         # Time that telemetry cannot explain is not a judgement that a trace could contradict.
@@ -271,25 +275,19 @@ def _disagreements(trace: pb.Report, telemetry: pb.Report) -> Iterator[pb.Disagr
             continue  # a CPU has no counters for the limit of its work: the share of 0 was not measured
         if abs(verdict.share - other.share) < MIN_DIFFERENCE:
             continue
-        yield pb.Disagreement(
-            regime=verdict.regime,
-            trace=verdict.status,
-            telemetry=other.status,
-            sentence=_sentence(verdict, other, telemetry),
+        sentence = texts[f"differ_on_{_side(verdict.regime)}"].safe_substitute(
+            title=verdict.title,
+            trace=share_text(verdict.share),
+            telemetry=share_text(other.share),
+            steps=f"{telemetry.window.steps:,}",
         )
+        found.append(
+            pb.Disagreement(regime=verdict.regime, trace=verdict.status, telemetry=other.status, sentence=sentence)
+        )
+    for side, last in {_side(each.regime): each for each in found}.items():
+        last.sentence += f" {texts[f'trust_on_{side}'].template}"
+    return found
 
 
-def _sentence(trace: pb.RegimeVerdict, telemetry: pb.RegimeVerdict, report: pb.Report) -> str:
-    """Returns the sentence about a regime that trace and telemetry judge differently; `report` is the report of the
-    telemetry."""
-    where = "differ_on_device" if trace.regime in DEVICE_REGIMES else "differ_on_host"
-    return (
-        telemetry_advice()
-        .cross_check[where]
-        .safe_substitute(
-            title=trace.title,
-            trace=share_text(trace.share),
-            telemetry=share_text(telemetry.share),
-            steps=f"{report.window.steps:,}",
-        )
-    )
+def _side(regime: str) -> str:
+    return "device" if regime in DEVICE_REGIMES else "host"

@@ -113,7 +113,9 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     if seen.regime in DEVICE_REGIMES and said.regime in DEVICE_REGIMES:
         return "trace", "device_work"
     status = _status(telemetry, seen.regime) if seen.regime not in DEVICE_REGIMES else ""
-    measured = status in (FIRES, CLEAR)
+    # A device counts as busy for telemetry while a kernel is resident, even if the host holds it up.
+    idle_unseen = said.regime in DEVICE_REGIMES and seen.regime not in TIMED_IN_THE_RUN
+    measured = status in (FIRES, CLEAR) and not idle_unseen
     if not names_problem:
         return ("telemetry", "not_in_all_steps") if measured else ("trace", "only_a_trace")
     if said.confidence == "low":
@@ -121,7 +123,7 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     share = seen.share * represented_share(trace, telemetry)
     if seen.severity != "none" and not measured and share >= said.share and not _is_worse(said, seen):
         return "trace", "only_a_trace"
-    if _is_worse(seen, said) and status != CLEAR and represented_share(trace, telemetry) >= ALIKE:
+    if _is_worse(seen, said) and (status != CLEAR or idle_unseen) and represented_share(trace, telemetry) >= ALIKE:
         return "trace", "more_to_gain"
     return "telemetry", "all_steps"
 

@@ -10,6 +10,7 @@ from tb_bottleneck.bottlenecks.input.pipeline import (
     configured_workers,
     cores_busy,
     live_workers,
+    storage_pressure,
     while_starved,
     worker_busy,
 )
@@ -28,6 +29,8 @@ _STORAGE_ADVICE = defaultdict(
     ssd="pack small files into large shards",
     memory="look for locks and network requests in the data set: the files are in memory",
 )
+LITTLE_PRESSURE = 0.01
+"""If threads wait for storage for less than this share of the device's wait, the loader waits for something else."""
 
 NO_PRESSURE = 0.2
 """Below this pressure on the cores, no worker waits for a core for long. The pressure is the share of the time in which
@@ -48,8 +51,11 @@ def dataset_storage(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def storage_advice(recording: TelemetryRecording) -> Measure | Missing:
-    """What to do for data on the kind of storage that the data set lies on, as text."""
-    return text_measure(_STORAGE_ADVICE[str(recording.facts.get("dataset_storage"))])
+    """What to do for data on the kind of storage that the data set lies on, as text. If no thread waits for a local
+    disk, the files are in memory."""
+    kind, waits = str(recording.facts.get("dataset_storage")), storage_pressure(recording)
+    in_memory = kind != "network" and isinstance(waits, Measure) and waits.value < LITTLE_PRESSURE
+    return text_measure(_STORAGE_ADVICE["memory" if in_memory else kind])
 
 
 def read_per_sample(recording: TelemetryRecording) -> Measure | Missing:
