@@ -144,6 +144,7 @@ ALLOWED = {
         "telemetry",
         "live",
         "workers",
+        "trial",
     },
     "doctor": {
         "bottlenecks",

@@ -47,22 +47,27 @@ def add_source(report: pb.Report, folder: Path | None) -> None:
 def source_lines(folder: Path, place: pb.Place) -> list[str]:
     """Returns the source line that runs at `place`, with the lines around it; empty if the file is missing or has
     changed."""
+    number = _running(place)
+    lines = (unchanged_text(folder, place) or "").splitlines() if number else []
+    shown = lines[max(number - 1 - AROUND, 0) : number + AROUND] if number <= len(lines) else []
+    return [one_line(line.expandtabs(4).rstrip(), MAX_LINE) for line in shown]
+
+
+def unchanged_text(folder: Path, place: pb.Place) -> str | None:
+    """Returns the text of the file of `place`; None if it is missing, has changed, or must not be read."""
     name = PurePosixPath(place.file.replace("\\", "/"))
     inside = not name.is_absolute() and ".." not in name.parts and ":" not in place.file
-    number = _running(place)
-    if not (number and place.file_time_us and inside and name.suffix == ".py"):
-        return []
+    if not (place.file_time_us and inside and name.suffix == ".py"):
+        return None
     try:
         with open_regular(folder / name, follow_links=False) as file:
             facts = os.fstat(file.fileno())
             same = (facts.st_size, facts.st_mtime_ns // NS_PER_US) == (place.file_bytes, place.file_time_us)
             if not same or facts.st_size > MAX_FILE_BYTES:
-                return []
-            lines = file.read(MAX_FILE_BYTES).decode("utf-8", "replace").splitlines()
+                return None
+            return file.read(MAX_FILE_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
-        return []
-    shown = lines[max(number - 1 - AROUND, 0) : number + AROUND] if number <= len(lines) else []
-    return [one_line(line.expandtabs(4).rstrip(), MAX_LINE) for line in shown]
+        return None
 
 
 def _running(place: pb.Place) -> int:

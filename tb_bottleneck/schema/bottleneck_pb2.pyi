@@ -922,7 +922,7 @@ class Evidence(_message.Message):
     def __init__(self, label: _Optional[str] = ..., value: _Optional[float] = ..., unit: _Optional[str] = ..., text: _Optional[str] = ..., compared_with: _Optional[str] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ...) -> None: ...
 
 class Fix(_message.Message):
-    __slots__ = ("summary", "code", "confirm", "action", "documentation", "trial", "command")
+    __slots__ = ("summary", "code", "confirm", "action", "documentation", "trial", "command", "patch")
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
     CONFIRM_FIELD_NUMBER: _ClassVar[int]
@@ -930,6 +930,7 @@ class Fix(_message.Message):
     DOCUMENTATION_FIELD_NUMBER: _ClassVar[int]
     TRIAL_FIELD_NUMBER: _ClassVar[int]
     COMMAND_FIELD_NUMBER: _ClassVar[int]
+    PATCH_FIELD_NUMBER: _ClassVar[int]
     summary: str
     code: str
     confirm: str
@@ -937,7 +938,8 @@ class Fix(_message.Message):
     documentation: str
     trial: str
     command: str
-    def __init__(self, summary: _Optional[str] = ..., code: _Optional[str] = ..., confirm: _Optional[str] = ..., action: _Optional[str] = ..., documentation: _Optional[str] = ..., trial: _Optional[str] = ..., command: _Optional[str] = ...) -> None: ...
+    patch: str
+    def __init__(self, summary: _Optional[str] = ..., code: _Optional[str] = ..., confirm: _Optional[str] = ..., action: _Optional[str] = ..., documentation: _Optional[str] = ..., trial: _Optional[str] = ..., command: _Optional[str] = ..., patch: _Optional[str] = ...) -> None: ...
 
 class PlanStep(_message.Message):
     __slots__ = ("cause", "step_ns_after", "speedup_total", "title", "low", "high", "assumes")

@@ -13,8 +13,8 @@ _COMMENT = re.compile(r"(.*\S)\s{2,}(# .*)")
 
 
 class Line(str):
-    """A text with a style: `title`, `strong` (a heading), `faint`, `code`, `rule`, or a severity, which colours the
-    first words of a line, or the whole cell of a table."""
+    """A text with a style: `title`, `strong` (a heading), `faint`, `code`, `verbatim` (never broken), `rule`, or a
+    severity, which colours the first words of a line, or the whole cell of a table."""
 
     __slots__ = ("style",)
     style: str
@@ -71,8 +71,9 @@ def listed(title: str, items: Iterable[str]) -> Iterator[str]:
 
 
 def code_lines(code: str, indent: str = "       ") -> Iterator[Line]:
-    """Yields the lines of `code`."""
-    yield from (Line(f"{indent}{line}", "code") for line in code.splitlines())
+    """Yields the lines of `code`. The lines of a patch are never broken."""
+    style = "verbatim" if code.startswith("--- ") else "code"
+    yield from (Line(f"{indent}{line}", style) for line in code.splitlines())
 
 
 def fix_lines(code: str) -> Iterator[Line]:

@@ -77,7 +77,7 @@ def _elements(document: Document) -> Iterator[str]:
     code: list[str] = []
     for part in document:
         style = part.style if isinstance(part, Line) else ""
-        if style == "code":
+        if style in ("code", "verbatim"):
             code.append(_text(str(part)))
             continue
         if code:

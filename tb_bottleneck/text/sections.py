@@ -204,6 +204,8 @@ def advice_lines(fix: pb.Fix) -> Iterator[str]:
     """Yields the advice about a finding: summary, code, how to confirm and measure it, and its documentation."""
     yield from wrapped(fix.summary, "   ")
     yield from ("", *code_lines(fix.code), "")
+    if fix.patch:
+        yield from ("   As a patch of the program, for `patch -p0`:", *code_lines(fix.patch), "")
     yield from wrapped(f"To confirm: {fix.confirm}", "   ")
     if fix.command:
         yield f"   To measure it: {fix.command}"

@@ -103,10 +103,17 @@ def _cause(cause: AnswerCause, code: int) -> Iterator[_Block]:
         lines = enumerate(place.source, place.source_begin)
         yield 6, [Line(f"     → {number:5} {text}", "code") for number, text in lines if number == running]
     yield 6, [f"   {one_line(f'{row.label}: {value_text(row)}', _SENTENCE)}" for row in cause.evidence[:_MAX_EVIDENCE]]
-    fix = list(code_lines(cause.fix.code))
+    fix = list(code_lines(_own_code(cause.fix, code) or cause.fix.code))
     yield 1, ["", *fix[:code], *([Line("       ...", "code")] if len(fix) > code else [])]
     if cause.fix.command:
         yield 1, ["", f"   To measure it: {cause.fix.command}"]
+
+
+def _own_code(fix: pb.Fix, lines: int) -> str:
+    """Returns the patch of the program; if it has more than `lines` lines, only the lines that it adds."""
+    patch = fix.patch.splitlines()
+    added = [line[1:].strip() for line in patch if line.startswith("+") and not line.startswith("+++ ")]
+    return fix.patch if len(patch) <= lines else "\n".join(added)
 
 
 def _next(others: Iterable[AnswerCause]) -> Sequence[Part]:

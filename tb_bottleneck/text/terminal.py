@@ -76,6 +76,8 @@ class Layout:
         width = min(self.width, MAX_PROSE)
         if style == "rule":
             yield clean[:width]
+        elif style == "verbatim":
+            yield clean
         elif style == "code":
             yield from _fitted_code(clean, width)
         elif style in ("strong", "faint"):

@@ -81,6 +81,6 @@ def write_patch(trial: Trial, program: tuple[str, ...], path: Path) -> None:
         Path(program[0]).read_text(encoding="utf-8"),
     )
     path.write_text(patch.diff, encoding="utf-8")
-    print(f"{path}: {best.change.name}. Look at it, and apply it with: git apply {path}", file=sys.stderr)
+    print(f"{path}: {best.change.name}. Look at it, and apply it with: patch -p0 < {path}", file=sys.stderr)
     for code in patch.by_hand:
         print(f"  by hand: {code}", file=sys.stderr)

@@ -1,16 +1,22 @@
-"""Writes a change as a patch of the script.
+"""Writes a change as a patch of the script, for `patch -p0`.
 
 The patch changes arguments of DataLoader and of optimizers in calls that are found in the syntax tree, and adds lines
 after the imports. Code that cannot be added this way is listed for the user. The script itself is never changed.
 """
 
 import ast
+import contextlib
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from string import Template
 
-from tb_bottleneck.trial.changes import KINDS, Change
+from tb_bottleneck.base.errors import Unusable
+from tb_bottleneck.bottlenecks.texts import EDIT
+from tb_bottleneck.report.source_lines import unchanged_text
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trial.changes import KINDS, Change, parsed
 
 OPTIMIZERS = {"SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "NAdam", "RAdam", "Adamax"}
 
@@ -40,10 +46,31 @@ def patch_of(change: Change, path: str, source: str) -> SourcePatch:
         if changed == text:
             by_hand.append(code)
         text = changed
-    lines = difflib.unified_diff(
-        source.splitlines(keepends=True), text.splitlines(keepends=True), f"a/{path}", f"b/{path}"
-    )
+    lines = difflib.unified_diff(source.splitlines(keepends=True), text.splitlines(keepends=True), path, path, n=1)
     return SourcePatch("".join(lines), tuple(by_hand))
+
+
+MAX_SOURCE = 1 << 18
+"""Characters of a script for which a patch is made when a report is shown."""
+
+
+def add_patches(report: pb.Report, folder: Path | None) -> None:
+    """Sets the patch of each finding whose fix is a setting that a patch of the program can contain.
+
+    The program is read from `folder`, if it is the file that was recorded. With `folder` None, no patch is set."""
+    places = [place for finding in report.findings for place in finding.where if place.file == report.program_file]
+    source = unchanged_text(folder, places[0]) if folder is not None and places else None
+    for finding in report.findings:
+        finding.fix.ClearField("patch")
+        if source is None or len(source) > MAX_SOURCE or not finding.fix.trial or finding.fix.trial.startswith(EDIT):
+            continue
+        with contextlib.suppress(Unusable, SyntaxError, ValueError, RecursionError, MemoryError):
+            change = parsed(finding.fix.trial.split())[-1]
+            if any(name == "workers" for name, _ in change.settings):
+                change = change.combined(Change((("persistent_workers", ""),)))
+            patch = patch_of(change, report.program_file, source)
+            if patch.diff and not patch.by_hand:
+                finding.fix.patch = patch.diff
 
 
 def _with_argument(source: str, names: set[str], argument: str) -> str:

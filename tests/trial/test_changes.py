@@ -1,5 +1,6 @@
 """Changes on the command line, their patches of a script, and copies of the work tree."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -7,8 +8,9 @@ import pytest
 
 from tb_bottleneck.base.errors import Unusable
 from tb_bottleneck.bottlenecks.texts import EDIT, cause_titles, trial_of
+from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trial.changes import Change, parsed
-from tb_bottleneck.trial.source_patch import patch_of
+from tb_bottleneck.trial.source_patch import add_patches, patch_of
 from tb_bottleneck.trial.work_tree import with_patch, with_revision
 
 SCRIPT = '''"""A training."""
@@ -81,8 +83,43 @@ def test_a_patched_script_is_still_a_program(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(SCRIPT)
     diff = patch_of(parsed(["workers=4", "fused", "tf32"])[0], "train.py", SCRIPT).diff
-    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=diff.encode(), check=True)
+    subprocess.run(["git", "apply", "-p0", "-"], cwd=tmp_path, input=diff.encode(), check=True)
     compile(path.read_text(), "train.py", "exec")
+
+
+def reported(folder: Path, trial: str) -> pb.Report:
+    """Returns the report of a run of the script in `folder`, whose finding suggests the change `trial`."""
+    facts = os.stat(folder / "train.py")
+    place = pb.Place(file="train.py", line=1, file_bytes=facts.st_size, file_time_us=facts.st_mtime_ns // 1000)
+    return pb.Report(program_file="train.py", findings=[pb.Finding(where=[place], fix=pb.Fix(trial=trial))])
+
+
+def patch_in(report: pb.Report, folder: Path | None) -> str:
+    add_patches(report, folder)
+    return report.findings[0].fix.patch
+
+
+def test_a_report_has_the_patch_of_its_program(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    patch = patch_in(reported(tmp_path, "workers=4"), tmp_path)
+    assert "+loader = DataLoader(samples, 8, num_workers=4, persistent_workers=True)" in patch
+    subprocess.run(["git", "apply", "-p0", "-"], cwd=tmp_path, input=patch.encode(), check=True)
+    for other in ("--rev BRANCH --cause host_python", "bf16", "nothing"):
+        assert not patch_in(reported(tmp_path, other), tmp_path)
+    assert not patch_in(reported(tmp_path, "workers=4"), None)
+
+
+@pytest.mark.parametrize("text", ["DataLoader(", "\0", "# no call\n", "(" * 5_000])
+def test_a_program_that_cannot_be_patched_has_no_patch(tmp_path: Path, text: str) -> None:
+    (tmp_path / "train.py").write_text(text)
+    assert not patch_in(reported(tmp_path, "workers=4"), tmp_path)
+
+
+def test_a_program_that_changed_has_no_patch(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    report = reported(tmp_path, "workers=4")
+    (tmp_path / "train.py").write_text(f"{SCRIPT}#")
+    assert not patch_in(report, tmp_path)
 
 
 @pytest.fixture

@@ -564,6 +564,7 @@ export interface Fix {
   readonly documentation?: string; // address of the official documentation of this change; absent without one
   readonly trial?: string; // CHANGE of `command`
   readonly command?: string; // the command that measures it: tb-bottleneck try CHANGE -- python FILE; absent without `trial`
+  readonly patch?: string; // a unified diff of the program's file, for `patch -p0`; absent unless the file is readable and unchanged
 }
 
 /** One fix of the plan. It is simulated together with the fixes before it. */

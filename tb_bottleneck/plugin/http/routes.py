@@ -103,6 +103,10 @@ class Routes:
             id=id_of(recording), state=DONE.name, progress=DONE.progress, report=report, review=review
         )
         add_source(answer.report, self._source)
+        if self._source is not None:
+            from tb_bottleneck.trial.source_patch import add_patches
+
+            add_patches(answer.report, self._source)
         return message(answer)
 
     def ledger(self, request: Request) -> Response:

@@ -45,7 +45,8 @@ export function FindingCard({ cause, title, subtitle, regime, aside, places, fix
         </div>
         {fix && (
           <div>
-            {fix.code && <CodeBlock text={fix.code} label={`code that fixes “${title}”`} />}
+            {(fix.patch || fix.code) && <CodeBlock text={fix.patch || fix.code} label={`code that fixes “${title}”`} />}
+            {fix.patch && <p class="confirm">A patch of this program, for <code>patch -p0</code>. It is not applied.</p>}
             {fix.command && (
               <p class="confirm">
                 <strong>To measure it:</strong> <code>{fix.command}</code>
