@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.pages import FOR_ALL, PATIENCE
+from tests.browser.pages import FOR_ALL, PATIENCE, overhang
 from tests.browser.stage import NAME
 
 TABLE = "div.scrolled[aria-label='Trainings']"
@@ -112,3 +112,26 @@ def test_the_answer_the_bar_and_the_code_are_on_the_first_screen(staged_board, v
     expect(checked).not_to_be_visible()
     seen.frame.locator("summary", has_text="What was checked").click()
     expect(checked).to_be_visible()
+
+
+def with_own_lines(page):
+    """Adds a long line of source and a patch with it to each finding of a report."""
+
+    def answer(route):
+        report = route.fetch().json()
+        for finding in report.get("report", {}).get("findings", ()):
+            for place in finding["where"]:
+                place.update(source=[f"    values = [{'element, ' * 50}]"], source_begin=place["line"])
+            finding["fix"]["patch"] = f"--- a.py\n+++ a.py\n@@ -1 +1 @@\n-{'x' * 400}\n+{'y, ' * 130}\n"
+        route.fulfill(json=report)
+
+    page.route("**/report?*", answer)
+
+
+@pytest.mark.parametrize("width", [390, 800, 1400])
+def test_long_lines_of_source_and_of_a_patch_do_not_make_the_page_wider(staged_board, visit, width):
+    size = {"width": width, "height": 900}
+    seen = visit(staged_board, quote(f"starved/{NAME}", safe=""), before=with_own_lines, viewport=size)
+    expect(seen.frame.locator(".places .source").first).to_be_visible(timeout=PATIENCE)
+    expect(seen.frame.get_by_text("for patch -p0").first).to_be_visible()
+    assert overhang(seen) == 0
