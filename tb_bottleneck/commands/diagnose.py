@@ -45,8 +45,8 @@ or, with torch alone (at least 19 steps):
           prof.step()
 """
 
-_FOOTER = 2
-"""Lines after the last training: an empty one, and how to see everything."""
+FEW_LINES = 12
+"""With at most so many lines, no empty line is before the last one, which says how to see everything."""
 MANY = 20
 """If more trainings than this are printed, a hint says how to see a single report."""
 
@@ -96,6 +96,8 @@ def add(commands: "Subparsers") -> None:
         help="budget, as in input=0.10 or sync=5%%: exit with status 1 if a regime takes a larger share of the time in "
         "any recording, or if a recording has no verdict; can be repeated",
     )
+    # The end of a training: the logdir, whose ledger keeps what this run gained.
+    diagnose.add_argument("--ledger", default="", help=argparse.SUPPRESS)
     diagnose.set_defaults(run=_diagnose)
 
 
@@ -114,6 +116,13 @@ def _diagnose(options: argparse.Namespace) -> int:
         problems += _html_problems(analysis, options.html)
     print_problems(problems)
     _show(analysis, options)
+    if options.ledger and analysis.reports and analysis.reports[0].HasField("verdict"):
+        from pathlib import Path
+
+        from tb_bottleneck.commands.last_run import gain_since_last_run
+
+        sys.stdout.flush()  # what follows may take longer than the caller waits
+        print(gain_since_last_run(options.ledger, Path(options.paths[0]), analysis.reports[0]), end="")
     return min(len(problems), 1)
 
 
@@ -158,18 +167,22 @@ def _show(analysis: Analysis, options: argparse.Namespace) -> None:
     from tb_bottleneck.report.source_lines import add_source, source_folder
     from tb_bottleneck.text.report import render
     from tb_bottleneck.text.summary import summary
+    from tb_bottleneck.trial.source_patch import add_patches
 
     layout, folder = stdout_layout(), source_folder()
-    lines = max(options.lines - _FOOTER, 1)
+    footer = ["", f"Everything that was found: tb-bottleneck diagnose --full {shlex.join(options.paths)}"]
+    footer = footer[1:] if options.lines <= FEW_LINES else footer
+    lines = max(options.lines - len(footer), 1)
     for report in analysis.reports:
         add_source(report, folder)
+        add_patches(report, folder)
     if len(analysis.reports) == 1:
         text = render(analysis.reports[0], layout) if options.full else summary(analysis.reports[0], layout, lines)
         print(text, end="")
     else:
         print("\n\n".join(_texts(analysis, layout, 0 if options.full else lines)), end="")
     if not options.full:
-        print(f"\nEverything that was found: tb-bottleneck diagnose --full {shlex.join(options.paths)}")
+        print("\n".join(footer))
 
 
 def _texts(analysis: Analysis, layout: "Layout", lines: int) -> "Iterator[str]":

@@ -30,15 +30,17 @@ def tell_results(logdir: Path, directory: str, steps: int, error: str) -> None:
         text = f"tb_bottleneck recorded {steps} steps before {error}: {command}"
     else:
         text = (
-            _diagnosis(directory)
+            _diagnosis(directory, str(logdir))
             or f"tb_bottleneck recorded {steps} steps. Why they take as long as they do: {command}"
         )
     print(text, file=sys.stderr, flush=True)
 
 
-def _diagnosis(directory: str) -> str:
-    """Returns the diagnosis of the run `directory`; empty if it failed or did not end within SECONDS."""
-    command = [sys.executable, "-m", "tb_bottleneck", "diagnose", "--lines", str(_LINES), directory]
+def _diagnosis(directory: str, logdir: str) -> str:
+    """Returns the diagnosis of the run `directory`, and its gain since the last run of the program in `logdir`; what
+    there is of it after SECONDS; empty if the diagnosis failed."""
+    command = [sys.executable, "-m", "tb_bottleneck", "diagnose", "--lines", str(_LINES - 1)]
+    command += ["--ledger", logdir, directory]
     path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
     # Modules next to the script may have names of the standard library.
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
@@ -46,6 +48,8 @@ def _diagnosis(directory: str) -> str:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, env=environment, check=False
         )
+    except subprocess.TimeoutExpired as error:
+        return (error.stdout or b"").decode("utf-8", "replace").rstrip()
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.decode("utf-8", "replace").rstrip() if done.returncode == 0 else ""

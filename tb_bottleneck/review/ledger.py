@@ -170,7 +170,10 @@ def measured_gain(before: pb.Report, after: pb.Report) -> Gain | str:
     because a fix of a rare problem changes the mean, but not the typical step. Otherwise the gain is the ratio of the
     typical step times, and their noise gives the interval.
     """
-    runs = before.unprofiled.run_step_ns, after.unprofiled.run_step_ns
+    runs = [
+        report.window.step_ns.mean if report.window.basis == "step_clock" else report.unprofiled.run_step_ns
+        for report in (before, after)
+    ]
     if all(map(math.isfinite, runs)) and min(runs) > 0:
         speedup = runs[0] / runs[1]
         return _gain(speedup, speedup / (1 + RELEVANT_CHANGE), speedup * (1 + RELEVANT_CHANGE))
