@@ -34,7 +34,7 @@ def add(commands: "Subparsers") -> None:
         commands,
         "compare",
         "compare two runs or a series of runs",
-        "Explains per regime why one run is faster or slower than another. If the devices differ, it also shows "
+        "Explains by kind of time why one run is faster or slower than another. If the devices differ, it also shows "
         "the speed-up that the second device should give for this work, and what explains the shortfall.",
         EXAMPLES,
     )

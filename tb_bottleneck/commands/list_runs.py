@@ -36,7 +36,7 @@ def add(commands: "Subparsers") -> None:
     parser = add_subparser(
         commands,
         "list",
-        "list trainings with verdict, gain left and what to change first",
+        "list trainings with verdict, what there is to gain, and what to change first",
         "Analyses recordings as `diagnose` does, and prints one row for each training, with one verdict from its "
         "traces, its telemetry and its ranks: severity, verdict and its share of the time, predicted gain of the whole "
         "plan, mean step time, samples per second, and what to change first.",

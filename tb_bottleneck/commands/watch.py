@@ -75,6 +75,8 @@ def _print(jobs: "LiveJobs", options: argparse.Namespace, every: float) -> int:
     from tb_bottleneck.live.screen import ChangedLines, lines
 
     changed = ChangedLines()
+    if not (options.json or options.once or jobs.read()):
+        print(f"no training runs under {options.logdir} now; waiting for one (Ctrl-C ends this)", file=sys.stderr)
     while True:
         states = jobs.read(over=options.once)
         if options.json:

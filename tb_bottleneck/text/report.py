@@ -150,7 +150,7 @@ def account_lines(report: pb.Report | pb.Job) -> Iterator[Part]:
     if not rows:
         return
     yield ""
-    yield heading("Time per regime")
+    yield heading("Where the time goes")
     yield Table(
         "<>><",
         [

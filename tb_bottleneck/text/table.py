@@ -96,7 +96,7 @@ COLUMNS: dict[str, Column] = {
         lambda row: {"lost_share": row.digest.lost_share},
         figure=True,
     ),
-    "gain": Column("Gain left", _gain_text, _gain_values, figure=True),
+    "gain": Column("To gain", _gain_text, _gain_values, figure=True),
     "step": Column(
         "Step",
         lambda row: duration_text(row.digest.step_ns) if row.digest.step_ns is not None else "",

@@ -66,13 +66,13 @@ def test_several_reports_come_after_their_table(logdir, capsys, monkeypatch):
     assert main(["diagnose", str(logdir)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Training")
-    assert out.index("Gain left") < out.index(" confidence: ")
+    assert out.index("To gain") < out.index(" confidence: ")
     assert "tb-bottleneck diagnose FILE" not in out
     monkeypatch.setattr(diagnose, "MANY", 1)
     main(["diagnose", str(logdir)])
     assert "To see one: tb-bottleneck diagnose FILE." in capsys.readouterr().out
     assert main(["diagnose", str(logdir / "slow")]) == 0
-    assert "Gain left" not in capsys.readouterr().out
+    assert "To gain" not in capsys.readouterr().out
     assert main(["diagnose", str(logdir), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["reports"]) == 2
 

@@ -201,9 +201,9 @@ def test_a_device_that_works_is_not_called_unexplained():
         judged(simulated_phase("healthy"), without=blind),
         judged(simulated_phase("few_workers"), without=("steps",)),
     )
-    assert {band.title for band in healthy.phases} == {healthy.verdict.title} == {"At work"}
+    assert {band.title for band in healthy.phases} == {healthy.verdict.title} == {"Busy"}
     row = next(row for row in healthy.account if row.regime == "unexplained")
-    assert row.title == "At work"
+    assert row.title == "Busy"
     assert row.meaning.startswith("The GPU is busy.")
     assert status_of(healthy, "unexplained").status == "abstains", (
         "what limits a busy device is not known, and no problem"

@@ -63,7 +63,7 @@ def test_no_row_is_wider_than_the_terminal(width):
 def test_a_narrow_terminal_leaves_out_columns_instead_of_cutting_names():
     names = ("garbage_collection/slow", "tensorboard_logging/slow")
     rows = rows_of([report(name, source="demo.json") for name in names])
-    for width, columns in ((60, {"Severity", "Gain left", "Step"}), (80, {"Severity", "Gain left", "Step", "Share"})):
+    for width, columns in ((60, {"Severity", "To gain", "Step"}), (80, {"Severity", "To gain", "Step", "Share"})):
         head, *lines = table_text(rows, Layout(width)).splitlines()
         assert {line.split()[0] for line in lines[::2]} == {f"{name}/demo" for name in names}
         assert all(column in head for column in columns)

@@ -73,7 +73,12 @@ def headline_of(
     """
     if not may_be_same_work(comparison):
         return _unlike(comparison)
-    sentence = _whole_runs(comparison, *logged) + _without_profiler(comparison) + _difference(comparison)
+    sentence = _whole_runs(comparison, *logged) or _without_profiler(comparison)
+    # One ratio is enough, unless the recorded steps disagree with it.
+    if not sentence:
+        sentence = _difference(comparison)
+    elif _recorded_disagree(comparison):
+        sentence += headline_text("recorded_disagree").safe_substitute() + _difference(comparison)
     # If the test is not significant because the steps overlap too much, but the medians differ by more than the noise,
     # the main regime is named with this restriction.
     beyond = abs(comparison.speedup - 1) > comparison.noise * comparison.speedup
@@ -151,10 +156,10 @@ def _difference(comparison: pb.Comparison) -> str:
 
 
 def _ratio(speedup: float) -> str:
-    """Formats a speedup that could not be tested, as in "1.50 times as fast"."""
+    """Formats a speedup that could not be tested, as in "B is 1.50 times as fast"."""
     if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return "about as long"
-    return f"{ratio_text(speedup)} times as fast" if speedup >= 1 else f"{ratio_text(1 / speedup)} times as long"
+    return f"B is {ratio_text(speedup)} times as fast" if speedup >= 1 else f"A is {ratio_text(1 / speedup)} times as fast"
 
 
 def _where(changes: Sequence[pb.RegimeDelta]) -> str:
@@ -186,11 +191,9 @@ def _without_profiler(comparison: pb.Comparison) -> str:
     measured = comparison.unprofiled
     times = {"a_time": duration_text(measured.a_ns), "b_time": duration_text(measured.b_ns), "per": comparison.per}
     ratio = ratio_text(max(measured.speedup, 1 / measured.speedup))
-    text = headline_text(_UNPROFILED[measured.difference]).safe_substitute(
+    return headline_text(_UNPROFILED[measured.difference]).safe_substitute(
         times, ratio=ratio, test=measured.test.rstrip(".")
     )
-    introduction = headline_text("recorded_disagree" if _recorded_disagree(comparison) else "recorded_steps")
-    return text + introduction.safe_substitute()
 
 
 def _whole_runs(comparison: pb.Comparison, a: Window | None, b: Window | None) -> str:

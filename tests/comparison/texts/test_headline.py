@@ -19,7 +19,7 @@ def test_slower_and_where(tmp_path):
     said = headline(
         tmp_path, repeated(9, loader="#.....", gpu="..####"), repeated(9, loader="#####.....", gpu="......####")
     )
-    assert said.startswith("B takes 1.67 times as long as A: 1.00 ms per step instead of 600 µs.")
+    assert said.startswith("A is 1.67 times as fast as B: 600 µs per step instead of 1.00 ms.")
     assert "All of that is waiting for data" in said
 
 
@@ -28,9 +28,9 @@ def test_one_step_that_takes_longer_is_not_called_faster(tmp_path):
     short, long = (
         f"op {('##' + '.' * n) * 10}\nlaunch {('.|' + '.' * n) * 10}\ngpu {('..' + '#' * n) * 10}" for n in (2, 6)
     )
-    assert re.search(r"and A takes 3.80 ms: 2.\d\d times as long, but", headline(tmp_path, short, long))
+    assert re.search(r"and A takes 3.80 ms: A is 2.\d\d times as fast, but", headline(tmp_path, short, long))
     assert re.search(
-        r"B takes 3.80 ms per step and A takes .*: 2.\d\d times as fast, but", headline(tmp_path, long, short)
+        r"B takes 3.80 ms per step and A takes .*: B is 2.\d\d times as fast, but", headline(tmp_path, long, short)
     )
 
 
@@ -76,7 +76,7 @@ def test_the_whole_runs_are_told_where_they_differ_from_the_measured_steps(tmp_p
         a, b = (replace(run, telemetry_reports=(report,)) for run, report in zip(runs, logged, strict=True))
         return compare_runs(a, b).headline
 
-    whole = "Over the whole runs, pauses included, B is 3.00 times as fast: 200 µs per step on average (500 steps)"
+    whole = "Over the whole runs, pauses included, B is 3.00 times as fast as A: 200 µs per step on average (500 steps)"
     assert whole in said(600_000, 200_000)
     assert "Over the whole runs" not in said(310_000, 155_000)
 

@@ -16,7 +16,7 @@ def test_time_without_a_known_problem_is_not_called_unexplained():
         for unknown in (UnknownTime(), UnknownTime(at_work=0.3, unseen=0.2, idle=0.4))
     }
     assert labels == {"Unexplained"}
-    assert TelemetryTexts(UnknownTime(at_work=0.9, idle=0.05)).label(Regime.UNEXPLAINED) == "At work"
+    assert TelemetryTexts(UnknownTime(at_work=0.9, idle=0.05)).label(Regime.UNEXPLAINED) == "Busy"
     assert TelemetryTexts(UnknownTime(unseen=0.9, idle=0.05)).label(Regime.UNEXPLAINED) == "Inside the step"
     assert TelemetryTexts(UnknownTime(unseen=0.9)).label(Regime.INPUT) == Regime.INPUT.label
 
@@ -32,7 +32,7 @@ def test_each_part_of_the_unexplained_time_is_told_with_its_share():
 
 def test_a_slowed_device_is_not_called_sound():
     texts = TelemetryTexts(UnknownTime(at_work=0.9))
-    assert texts.title(Regime.UNEXPLAINED, "none") == "At work"
+    assert texts.title(Regime.UNEXPLAINED, "none") == "Busy"
     assert texts.title(Regime.UNEXPLAINED, "warning") == Regime.UNEXPLAINED.label
     assert texts.title(Regime.COMPUTE, "critical").startswith(f"{Regime.COMPUTE.label}, ")
     assert texts.title(Regime.INPUT, "critical") == Regime.INPUT.label

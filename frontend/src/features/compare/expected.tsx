@@ -30,7 +30,7 @@ export function ExpectedTime({ comparison, expected, reportA, reportB }: Props) 
       <table class="by-regime" aria-label="Expected and measured, by regime">
         <thead>
           <tr>
-            <th scope="col">Regime</th>
+            <th scope="col">Kind of time</th>
             <th scope="col" class="figure">In A</th>
             <th scope="col" class="figure">Expected speedup</th>
             <th scope="col" class="figure">Measured speedup</th>

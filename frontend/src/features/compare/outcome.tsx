@@ -68,7 +68,7 @@ function ComparedRun({ letter, entry, comparison, ns, unprofiled, steps, batch, 
       {comparison.comparable && (
         <span class="time figure">
           {duration(unprofiled ?? ns)} <small>per {comparison.per}</small>
-          {unprofiled !== undefined && <small title="The profiler lengthens steps; the changes by regime are of the recorded steps">{duration(ns)} recorded</small>}
+          {unprofiled !== undefined && <small title="The profiler lengthens steps; the changes by kind of time are of the recorded steps">{duration(ns)} recorded</small>}
         </span>
       )}
     </div>

@@ -10,7 +10,7 @@ export function outcome({ unprofiled, speedup: typical, mean_speedup, by_means, 
   if (similarity && !similarity.same_work) return { text: "Different work", icon: "question", tone: "careful" };
   if (unprofiled) return outcomeOf(unprofiled.speedup, unprofiled.difference);
   const speedup = by_means ? mean_speedup : typical;
-  const ratio = speedup >= 1 ? `${factor(speedup)} as fast` : `Takes ${factor(1 / speedup)} as long`;
+  const ratio = speedup >= 1 ? `${factor(speedup)} as fast` : `A is ${factor(1 / speedup)} as fast`;
   if (significant || by_means) return speedup >= 1 ? { text: ratio, icon: "check", tone: "good" } : { text: ratio, icon: "warning", tone: "bad" };
   if (Math.min(a_steps, b_steps) < 2) return { text: `${ratio}, noise unknown`, icon: "question", tone: "note" };
   return { text: "No difference beyond noise", icon: "dot", tone: "plain" };
@@ -18,7 +18,7 @@ export function outcome({ unprofiled, speedup: typical, mean_speedup, by_means, 
 
 function outcomeOf(speedup: number, difference: string): Label {
   if (difference === "faster") return { text: `${factor(speedup)} as fast`, icon: "check", tone: "good" };
-  if (difference === "slower") return { text: `Takes ${factor(1 / speedup)} as long`, icon: "warning", tone: "bad" };
+  if (difference === "slower") return { text: `A is ${factor(1 / speedup)} as fast`, icon: "warning", tone: "bad" };
   return difference === "none" ? { text: "No difference beyond noise", icon: "dot", tone: "plain" } : { text: "Noise unknown", icon: "question", tone: "note" };
 }
 

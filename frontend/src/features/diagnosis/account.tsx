@@ -23,7 +23,7 @@ export function Account({ account, inSteps, onCpu }: AccountProps) {
     <section class="account">
       <h2>{inSteps ? "Where each step’s time goes" : "Where the recorded time goes"}</h2>
       <Bar rows={timed} hovered={hovered} setHovered={setHovered} />
-      <ul class="shares" aria-label="Regimes with the most time">
+      <ul class="shares" aria-label="Most of the time">
         {timed.slice(0, LEGEND).map((row) => (
           <li key={row.regime}>
             <Swatch regime={row.regime} />
@@ -31,11 +31,11 @@ export function Account({ account, inSteps, onCpu }: AccountProps) {
           </li>
         ))}
       </ul>
-      <Fold title="Time of each regime, and what it means">
-        <table aria-label="Where the time goes, by regime">
+      <Fold title="Each kind of time, and what it means">
+        <table aria-label="Where the time goes, by kind">
           <thead>
             <tr>
-              <th scope="col">Regime</th>
+              <th scope="col">Kind of time</th>
               <th scope="col" class="figure">Share</th>
               <th scope="col" class="figure">{inSteps ? "Per step" : "Time"}</th>
               <th scope="col">What it means</th>
@@ -60,7 +60,7 @@ export function Account({ account, inSteps, onCpu }: AccountProps) {
             ))}
           </tbody>
         </table>
-        {timed.some(({ regime }) => isLost(regime)) && <p class="muted footnote">Hatched: time in which {onCpu ? "no operator computes" : "the device does no useful work"}.</p>}
+        {timed.some(({ regime }) => isLost(regime)) && <p class="muted footnote">Striped: time in which {onCpu ? "no operator computes" : "the device does no useful work"}.</p>}
         <RegimesWithoutTime rows={onCpu ? empty.filter(({ regime }) => !needsDevice(regime)) : empty} />
       </Fold>
     </section>
@@ -104,7 +104,7 @@ function RegimesWithoutTime({ rows }: { rows: readonly AccountRow[] }) {
   if (rows.length === 0) return null;
   return (
     <details class="none">
-      <summary>{rows.length === 1 ? "1 regime without time" : `${rows.length} regimes without time`}</summary>
+      <summary>{rows.length === 1 ? "1 kind takes no time" : `${rows.length} kinds take no time`}</summary>
       <dl>
         {rows.map((row) => (
           <div key={row.regime}>

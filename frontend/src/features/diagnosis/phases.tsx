@@ -38,7 +38,7 @@ export function Phases({ phases, showFocus }: Props) {
           <tr>
             <th scope="col">From</th>
             <th scope="col" class="figure">For</th>
-            <th scope="col">Regime</th>
+            <th scope="col">Bottleneck</th>
             <th scope="col" class="figure">Share</th>
             <th scope="col">Severity</th>
           </tr>

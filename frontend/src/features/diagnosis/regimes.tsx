@@ -33,7 +33,7 @@ export function Regimes({ regimes, broken }: { regimes: readonly RegimeVerdict[]
             <span class="tone-good">
               <Icon name="check" />
             </span>
-            {clear.length === 1 ? "1 regime is clear" : `${clear.length} regimes are clear`}
+            {clear.length === 1 ? "1 check found nothing" : `${clear.length} checks found nothing`}
           </summary>
           <Rows regimes={clear} />
         </details>

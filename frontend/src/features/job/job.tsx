@@ -130,7 +130,7 @@ function Facts({ answer, job }: { answer: JobAnswer; job: Job }) {
       <Fact name="Ranks" value={count(job.world_size)} note={missing.length > 0 ? `${count(missing.length)} missing: ${ranksText(missing)}` : "all recorded"} />
       {job.step_ns > 0 && <Fact name="Step" value={duration(job.step_ns)} note="median of all ranks" />}
       {hosts.length > 0 && <Fact name="Hosts" value={count(hosts.length)} note={hosts.length > 1 ? (clock === undefined ? "clocks are not aligned" : `clocks aligned to ${clock < LEAST_CLOCK_ERROR ? "less than 1 µs" : duration(clock)}`) : ""} />}
-      {replay && <Fact name="Replay error" value={share(replay.error)} note="of the simulation without any change" />}
+      {replay && <Fact name="Error of the simulation" value={share(replay.error)} note="without any change" />}
       {job.efficiency && knownFigures(job.efficiency).map(({ note, value }) => <Fact key={note.field} name={note.title} value={value ?? ""} note={note.basis} />)}
       <Fact name="Source" value={SOURCES.get(answer.basis) ?? answer.basis} note={sourceNote(answer)} />
     </dl>

@@ -24,7 +24,7 @@ export function measuresOf(table: RankTable, titleOf: (regime: string) => string
   ];
   const regimes = table.account.map(({ regime, share }) => ({ key: `share ${regime}`, title: `Share of ${titleOf(regime)}`, colour: regime, shares: share }));
   const first = table.excess_share.some((share) => share >= LEAST_COST) ? paired : [...paired.slice(1), ...paired.slice(0, 1)];
-  return [...first.filter(({ shares }) => shares?.length), { key: "regime", title: "Regime of its own verdict" }, ...regimes];
+  return [...first.filter(({ shares }) => shares?.length), { key: "regime", title: "Its own verdict" }, ...regimes];
 }
 
 /** A rank in the grid. `row` is its row in the table; undefined if there is no usable recording of it. */

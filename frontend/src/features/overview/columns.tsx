@@ -93,7 +93,7 @@ export function trainingColumns(open: Open, visit: Visit | undefined): readonly 
     { key: "verdict", title: "Verdict", figure: false, value: ({ verdict }) => verdict && titleOf(verdict), cell: (entry) => <Outcome entry={entry} /> },
     figure("share", "Share", "Share of the time that the verdict is about", ({ verdict }) => orWhy(verdict?.share, "There is no verdict."), shortShare),
     figure("lost", "Lost", "Share of the time in which the device does not compute", ({ lost_share }) => orWhy(lost_share, "Nothing was measured."), shortShare),
-    figure("gain", "Gain left", "Predicted for the whole plan; ≤ marks an upper bound", (entry) => orWhy(recoverable(entry) === undefined ? undefined : gainOf(entry), "No gain is predicted."), (_, entry) => gainText(entry)),
+    figure("gain", "To gain", "Predicted for the whole plan; ≤ marks an upper bound", (entry) => orWhy(recoverable(entry) === undefined ? undefined : gainOf(entry), "No gain is predicted."), (_, entry) => gainText(entry)),
     figure("step", "Step", "Mean step time, without the profiler if measured", ({ step_ns }) => orWhy(step_ns, "No step was timed."), duration),
     figure("rate", "Samples/s", "Samples per step / mean step time, of one process", samplesPerSecond, count),
     figure("batch", "Samples per step", "Of one process", samplesPerStep, count),
@@ -163,7 +163,7 @@ export function groupColumns(by: Grouping, open: (group: string) => void): reado
     },
     { key: "count", title: "Trainings", figure: true, value: ({ entries }) => entries.length, cell: ({ entries }) => count(entries.length) },
     { key: "severity", title: "Worst", figure: true, value: (group) => severityRank(worst(group)), cell: (group) => <Worst group={group} /> },
-    { key: "gain", title: "Gain left", hint: "The largest of the group", figure: true, value: largestGain, cell: (group) => (largestGain(group) ? factor(largestGain(group)!) : "") },
+    { key: "gain", title: "To gain", hint: "The largest of the group", figure: true, value: largestGain, cell: (group) => (largestGain(group) ? factor(largestGain(group)!) : "") },
     { key: "step", title: "Steps, oldest to newest", hint: "Mean step times of the trainings, in order of time", figure: true, value: latestStep, cell: (group) => <Trend group={group} /> },
   ];
 }

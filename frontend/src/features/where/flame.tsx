@@ -80,7 +80,7 @@ export function Flame({ model, metric, found, selected, select }: Props) {
       <p class="muted">
         {model.other
           ? "Red: longer than in the other recording; blue: shorter; paler: changed less. The width is the sum of both, so that what disappeared is visible."
-          : "The width is the value of a node with all below it. The colour is the regime with most of its time; hatched: the device does no useful work."}{" "}
+          : "The width is the value of a node with all below it. The colour is the kind of most of its time; striped: the device does no useful work."}{" "}
         A click on a node shows it over the whole width.
       </p>
     </section>

@@ -35,7 +35,7 @@ export function WaterfallTable({ times: { by_regime, a_ns, b_ns, per }, names = 
       <table aria-label={`${names.title}, by regime`}>
         <thead>
           <tr>
-            <th scope="col">Regime</th>
+            <th scope="col">Kind of time</th>
             <th scope="col">
               <span class="key">
                 <span class="sample more" /> more {names.inB} <span class="sample less" /> less {names.inB}
@@ -83,7 +83,7 @@ export function WaterfallTable({ times: { by_regime, a_ns, b_ns, per }, names = 
           </tr>
         </tbody>
       </table>
-      {empty.length > 0 && <p class="muted footnote">Regimes without time: {empty.map(({ title, regime }) => title || regime).join(", ")}.</p>}
+      {empty.length > 0 && <p class="muted footnote">No time: {empty.map(({ title, regime }) => title || regime).join(", ")}.</p>}
     </section>
   );
 }

@@ -82,7 +82,7 @@ export function Curve({ series }: { series: RunSeries }) {
             {title}
           </li>
         ))}
-        <li class="muted">line: total time with its range; hatched: the device does no useful work</li>
+        <li class="muted">line: total time with its range; striped: the device does no useful work</li>
       </ul>
     </>
   );
