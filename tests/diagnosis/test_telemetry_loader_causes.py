@@ -133,9 +133,12 @@ def test_a_worker_that_neither_runs_nor_waits_for_a_core_waits_for_the_storage(r
 )
 def test_the_fix_of_slow_storage_fits_the_storage(kind, says):
     facts = FACTS | {"workers": 1, "dataset_storage": kind, "dataset_filesystem": "ext4"}
-    code = judged(replace(simulated_phase("few_workers"), readings=LAZY), facts=facts).findings[0].fix.code
+    waiting = replace(simulated_phase("few_workers"), readings=LAZY | {"io_pressure": 0.3})
+    code = judged(waiting, facts=facts).findings[0].fix.code
     assert says in code
     assert ("SSD" in code) == (kind not in ("ssd", "memory"))
+    read = replace(waiting, readings=LAZY | {"io_pressure": 0.0})
+    assert ("locks" in judged(read, facts=facts).findings[0].fix.code) == (kind != "network"), "no thread waits for a disk"
 
 
 @pytest.mark.parametrize(("pins", "advised"), [(True, False), (False, True), (None, True)])
