@@ -106,7 +106,7 @@ def test_the_waterfall_is_a_table_whose_changes_lead_from_a_to_b(compare):
 def test_the_sides_change_places(compare):
     seen = compare("fed", "starved")
     seen.frame.get_by_role("button", name="Swap A and B").click()
-    expect(seen.frame.locator("h2.answer")).to_contain_text("B takes 1.50 times as long", timeout=PATIENCE)
+    expect(seen.frame.locator("h2.answer")).to_contain_text("A is 1.50 times as fast as B", timeout=PATIENCE)
     assert "run=starved" in seen.page.url
     assert "with=fed" in seen.page.url
 

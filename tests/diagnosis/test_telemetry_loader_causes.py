@@ -138,7 +138,9 @@ def test_the_fix_of_slow_storage_fits_the_storage(kind, says):
     assert says in code
     assert ("SSD" in code) == (kind not in ("ssd", "memory"))
     read = replace(waiting, readings=LAZY | {"io_pressure": 0.0})
-    assert ("locks" in judged(read, facts=facts).findings[0].fix.code) == (kind != "network"), "no thread waits for a disk"
+    assert ("locks" in judged(read, facts=facts).findings[0].fix.code) == (kind != "network"), (
+        "no thread waits for a disk"
+    )
 
 
 @pytest.mark.parametrize(("pins", "advised"), [(True, False), (False, True), (None, True)])

@@ -159,7 +159,9 @@ def _ratio(speedup: float) -> str:
     """Formats a speedup that could not be tested, as in "B is 1.50 times as fast"."""
     if abs(speedup - 1) < SAME_SPEED_WITHIN:
         return "about as long"
-    return f"B is {ratio_text(speedup)} times as fast" if speedup >= 1 else f"A is {ratio_text(1 / speedup)} times as fast"
+    return (
+        f"B is {ratio_text(speedup)} times as fast" if speedup >= 1 else f"A is {ratio_text(1 / speedup)} times as fast"
+    )
 
 
 def _where(changes: Sequence[pb.RegimeDelta]) -> str:

@@ -63,9 +63,9 @@ test("changes have a sign, and factors three digits", () => {
 
 test("the result is faster, slower, within noise, or unknown", () => {
   assert.deepEqual([outcome(comparison()).text, outcome(comparison()).tone], ["1.43× as fast", "good"]);
-  assert.deepEqual([outcome(comparison({ speedup: 0.5 })).text, outcome(comparison({ speedup: 0.5 })).tone], ["Takes 2.00× as long", "bad"]);
+  assert.deepEqual([outcome(comparison({ speedup: 0.5 })).text, outcome(comparison({ speedup: 0.5 })).tone], ["A is 2.00× as fast", "bad"]);
   assert.equal(outcome(comparison({ significant: false })).text, "No difference beyond noise");
-  assert.equal(outcome(comparison({ significant: false, speedup: 1, by_means: true, mean_speedup: 0.5 })).text, "Takes 2.00× as long");
+  assert.equal(outcome(comparison({ significant: false, speedup: 1, by_means: true, mean_speedup: 0.5 })).text, "A is 2.00× as fast");
   assert.equal(outcome(comparison({ significant: false, b_steps: 1 })).text, "1.43× as fast, noise unknown");
   assert.equal(outcome(comparison({ comparable: false, speedup: 0 })).text, "Cannot be compared");
   assert.equal(outcome(comparison({ similarity: { share: 0.2, same_work: false, basis: "operators" } })).text, "Different work");
