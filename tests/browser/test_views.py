@@ -51,7 +51,7 @@ def test_the_heat_map_of_a_job_follows_the_keyboard(visit, board, tmp_path):
     expect(shown).to_have_count(3)
     seen.frame.get_by_role("checkbox", name="Rank 1 in the timeline").click()
     expect(shown).to_have_count(4)
-    seen.frame.locator(".heat-map select").select_option(label="Regime of its own verdict")
+    seen.frame.locator(".heat-map select").select_option(label="Its own verdict")
     expect(reading).to_contain_text("Own verdict:")
     assert violations(seen, False) == violations(seen, True) == []
     assert overhang(seen) == 0
