@@ -234,8 +234,8 @@ def _plan(report: pb.Report) -> Iterator[Part]:
         yield from () if replay.host else ("",)
         error, frozen = small_share_text(replay.error), small_share_text(replay.frozen_share)
         yield from wrapped(
-            f"Check: without any change, the simulated time differs by {error} from the recorded time. {frozen} of the "
-            "time is waiting that the simulation cannot change."
+            f"Check: without any change, the simulated time differs by {error} from the recorded time. "
+            f"Waiting that the simulation cannot change takes {frozen} of it."
         )
 
 

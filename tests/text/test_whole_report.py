@@ -96,7 +96,9 @@ def test_figures_of_the_tab_are_shown():
     assert "Window: 300 ms, 6 profiled steps of 50.0 ms" in said
     assert "from trace and telemetry" in said
     assert "for example 5.00 ms into the window, for 4.00 ms" in said
-    assert "differs by 2.0 % from the recorded time. 5.0 % of the time is waiting" in said
+    assert (
+        "differs by 2.0 % from the recorded time. Waiting that the simulation cannot change takes 5.0 % of it" in said
+    )
 
 
 def test_without_a_finding_it_is_said():

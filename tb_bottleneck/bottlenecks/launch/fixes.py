@@ -12,6 +12,7 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
+from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.measure import Measure, Record
 from tb_bottleneck.bottlenecks.memory.fusion import (
     MANY_PARAMETERS,
@@ -215,11 +216,17 @@ def with_batched_calls(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
     Assumes: no call needs the result of another one, and there is memory for all samples at once.
     Bounds: in the low estimate, half of the removed time stays. The high estimate equals the expected one.
     """
-    items, others = graph.items, repeated_calls(graph.base.recording).others
-    remaining = REMAINING_SHARE[estimate]
+    return without_repeats(graph, repeated_calls(graph.base.recording).others, REMAINING_SHARE[estimate])
+
+
+def without_repeats(graph: ModifiedGraph, others: Spans, remaining: float, large: float = 1.0) -> ModifiedGraph:
+    """Leaves the part `remaining` of repeated calls, whose times are `others`, as `with_batched_calls` describes it.
+    Kernels of these calls that fill the device take `large` times as long as recorded."""
+    items = graph.items
     inside = graph.issued_in(others)
     small = underfilled(graph.base.ops, graph.base.recording.trace.multiprocessors)[items.op]
-    small &= inside & graph.with_work(*COMPUTE_KERNELS)
+    computes = inside & graph.with_work(*COMPUTE_KERNELS)
+    small &= computes
     gap, scale = items.gap, 1 - graph.gap_share_in(others) * (1 - remaining)
     for activity in REMOVED_ACTIVITIES:
         time = gap.of(activity)
@@ -227,7 +234,7 @@ def with_batched_calls(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
     return graph.with_items(
         gap=gap,
         cost=np.where(inside, scale_column(items.cost, remaining), items.cost),
-        length=np.where(small, scale_column(items.length, remaining), items.length),
+        length=scale_column(items.length, np.where(small, remaining, np.where(computes, large, 1.0))),
         pause=np.where(small, scale_column(items.pause, remaining), items.pause),
     )
 

@@ -27,6 +27,7 @@ from tb_bottleneck.bottlenecks.launch.compilation import (
     graph_launches,
 )
 from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
+from tb_bottleneck.bottlenecks.launch.micro_batches import idle_in_micro_batches, micro_batches_per_step
 from tb_bottleneck.bottlenecks.memory.fusion import (
     idle_in_unbatched_calls,
     optimizer_launches,
@@ -119,7 +120,11 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     elif compiled and not measures.value(graph_launches, otherwise=0.0):
         causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *evidence))]
     else:
-        causes = [Cause("small_kernels", share, (*evidence, fitting_batch))]
+        portions = _micro_batches(measures)
+        rest = share - sum(cause.cost_share for cause in portions)
+        causes = [*portions]
+        if rest >= FIRES_AT or not portions:  # the fix of the specific cause removes most launches
+            causes.append(Cause("small_kernels", rest, (*evidence, fitting_batch)))
     turns = measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share
     if turns and causes[0].name != "data_parallel":
         return (Cause("devices_take_turns", share, (idle_during_other_devices, devices_used), bounded=False),)
@@ -127,6 +132,17 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if loop and loop[0].cost_share >= ALL_BY_OPTIMIZER * share:
         causes = []  # nothing else launches small kernels
     return (*causes, *_unbatched(measures), *loop)
+
+
+def _micro_batches(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the cause `small_batch` if micro-batches leave the device idle for at least MIN_UNBATCHED_SHARE of the
+    window; otherwise ()."""
+    idle = measures.value(idle_in_micro_batches, otherwise=0.0)
+    if idle < MIN_UNBATCHED_SHARE:
+        return ()
+    part = min(idle, measures.account.share(Regime.LAUNCH))
+    shown = (micro_batches_per_step, idle_in_micro_batches, fitting_batch)
+    return (Cause("small_batch", part, shown, bounded=False),)
 
 
 def _unbatched(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:

@@ -76,7 +76,7 @@ def repeated_calls(recording: Recording) -> RepeatedCalls:
     a batch of size one from it (aten::select, then aten::unsqueeze). Loops with recurrent operators are left out,
     because each call needs the result of the call before.
     """
-    events, rows = recording.trace.events, _top_level(recording)
+    events, rows = recording.trace.events, top_level(recording)
     name = events.name[rows]
     step = host_step_of(recording, events.start[rows])
     keys = np.unique(np.stack((name, events.signature[rows], step)), axis=1, return_inverse=True)[1].reshape(-1)
@@ -100,7 +100,7 @@ def repeated_calls(recording: Recording) -> RepeatedCalls:
     return RepeatedCalls(*(np.concatenate(column)[order] for column in (begin, end, first)))
 
 
-def _top_level(recording: Recording) -> Ints:
+def top_level(recording: Recording) -> Ints:
     """Returns the event rows of the main thread's operators in the host's steps that are not inside another operator,
     in order of time."""
     events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)

@@ -3,17 +3,25 @@
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.bottlenecks.launch.fixes import without_repeats
+from tb_bottleneck.bottlenecks.launch.micro_batches import micro_batches
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenario import Scenario
 from tb_bottleneck.roofline.kernel_bounds import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 
 BATCH_FACTOR = 2
+PORTIONS_LEFT = {Estimate.EXPECTED: 0.0, Estimate.LOW: 0.1, Estimate.HIGH: 0.0}
+LARGE_KERNELS = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.0, Estimate.HIGH: 0.5}
+"""The part of the host time of all micro-batches but the first that remains in one pass, and the time of kernels that
+fill the device, relative to their time in micro-batches: larger kernels use the device better. The bounds are
+chosen."""
 SMALL_KERNEL_GROWTH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.5, Estimate.HIGH: 1.0}
 
 
 def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Doubles the samples per step: kernels that are too small to fill the device take no longer.
+    """Doubles the samples per step: kernels that are too small to fill the device take no longer. If a step computes
+    its batch in micro-batches, computes the batch in one pass instead (launch/fixes.py: without_repeats).
 
     Changes: kernels that fill the device, copies and data loading take twice as long. Kernels too small to fill the
     device, the optimizer, collectives and the other host time stay the same. The window of the returned graph is the
@@ -21,6 +29,9 @@ def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph
     Assumes: there is enough memory, and training converges as well with the larger batch.
     Bounds: in the low estimate, small kernels take 1.5 times as long. The high estimate equals the expected one.
     """
+    portions = micro_batches(graph.base.recording).others
+    if len(portions):
+        return without_repeats(graph, portions, PORTIONS_LEFT[estimate], LARGE_KERNELS[estimate])
     items, ops = graph.items, graph.base.ops
     small = underfilled(ops, graph.base.recording.trace.multiprocessors)[items.op]
     optimizer = graph.issued_in(graph.base.recording.optimizer_steps)

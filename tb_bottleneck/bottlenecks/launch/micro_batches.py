@@ -1,0 +1,69 @@
+"""Measures of micro-batches: equal portions of a batch, whose gradients are accumulated in one step.
+
+Each micro-batch costs the host a whole forward and backward pass. If the device waits for these calls, one pass with
+all samples takes hardly longer than one micro-batch.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+
+from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.bottlenecks.memory.fusion import RepeatedCalls, top_level
+from tb_bottleneck.measures.trace.window_rows import host_step_of, with_example
+
+BACKWARD = "aten::ones_like"
+"""The operator with which `backward` makes the gradient of a loss, outside of any other operator
+(torch/autograd/__init__.py: _make_grads)."""
+MIN_OPERATORS = 3
+
+
+def micro_batches_per_step(recording: Recording) -> Measure | Missing:
+    """Number of micro-batches per step; missing if no step has several."""
+    found = micro_batches(recording)
+    if not len(found.begin):
+        return Missing("no step has several equal passes")
+    return with_example(len(found.begin) / len(recording.steps), "count", "step", found.begin, found.end)
+
+
+def idle_in_micro_batches(recording: Recording) -> Measure | Missing:
+    """Share of the window in which the device is idle during micro-batches, without the first one of each step."""
+    others = micro_batches(recording).others
+    idle = int(recording.idle.covered(others.starts, others.ends).sum())
+    return Measure(idle / recording.account.window, "share", "window", len(others))
+
+
+@memoized
+def micro_batches(recording: Recording) -> RepeatedCalls:
+    """Returns the forward and backward passes of all micro-batches, in order of time.
+
+    A pass begins with the first operator of the main thread after the call of `backward` of the pass before. Passes are
+    micro-batches if their operators have equal names and shapes. The first pass of a step, which follows the operators
+    of the step before, ends with the same operators as the others.
+    """
+    events, rows = recording.trace.events, top_level(recording)
+    names, starts = recording.trace.names, events.start[rows]
+    step = host_step_of(recording, starts)
+    roots = np.flatnonzero([names[name] == BACKWARD for name in events.name[rows].tolist()])
+    keys = list(zip(events.name[rows].tolist(), events.signature[rows].tolist(), strict=True))
+    begin, end, first = [], [], []
+    for number in np.unique(step[roots]).tolist():
+        own = roots[step[roots] == number].tolist()
+        passes = [keys[one + 1 : other + 1] for one, other in pairwise(own)]
+        length = len(passes[0]) if passes else 0
+        leading = own[0] + 1 - length if own else 0
+        if length < MIN_OPERATORS or leading < 0 or any(each != passes[0] for each in passes):
+            continue
+        if keys[leading : own[0] + 1] != passes[0]:
+            continue
+        edges = starts[[leading, *(root + 1 for root in own[:-1])]]
+        after = rows[own[-1] + 1 :][:1]  # the last backward pass ends before the next operator of the main thread
+        last = int(events.start[after[0]]) if len(after) else int(events.end[rows[own[-1]]])
+        begin.append(edges)
+        end.append(np.append(edges[1:], last))
+        first.append(np.arange(len(own)) == 0)
+    if not begin:
+        return RepeatedCalls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
+    return RepeatedCalls(*(np.concatenate(column) for column in (begin, end, first)))

@@ -1,0 +1,100 @@
+"""Equal forward and backward passes in a step are portions of one batch; other passes are not."""
+
+import json
+
+import pytest
+
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.measure import Missing
+from tb_bottleneck.bottlenecks.launch.micro_batches import (
+    BACKWARD,
+    idle_in_micro_batches,
+    micro_batches,
+    micro_batches_per_step,
+)
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.trace.steps import find_steps
+from tb_bottleneck.trace.trace import load
+
+PASS = ["aten::linear", "aten::relu", "aten::linear", "aten::mse_loss", BACKWARD]
+OTHER = ["aten::conv2d", "aten::relu", "aten::linear", "aten::mse_loss", BACKWARD]
+OPTIMIZER = ["aten::_foreach_add_"]
+STEP_US, OPERATOR_US, BACKWARD_US, KERNEL_US = 5_000, 50, 200, 5
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Returns a function that writes a trace of three steps, each with the given operators. Each operator launches a
+    kernel of 5 us; a backward pass runs in another thread, while the main thread waits for it."""
+
+    def write(operators):
+        events, number = [], 0
+        row = {"ph": "X", "pid": 1, "tid": 1}
+        for step in range(3):
+            at = step * STEP_US
+            mark = {"cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": at, "dur": STEP_US - 1}
+            events.append(row | mark)
+            for name in operators:
+                backward = name == BACKWARD
+                called = [(name, 1, at)] + [("aten::mm", 2, at + 50 * n) for n in (1, 2, 3) if backward]
+                for called_name, thread, begin in called:
+                    number += 1
+                    link = {"correlation": number, "device": 0, "stream": 7, "grid": [1, 1, 1]}
+                    own = row | {"tid": thread}
+                    events.append(own | {"cat": "cpu_op", "name": called_name, "ts": begin, "dur": 30})
+                    launch = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": begin + 10, "dur": 5}
+                    events.append(own | launch | {"args": link})
+                    kernel = {
+                        "cat": "kernel",
+                        "name": "sgemm_tn",
+                        "pid": 0,
+                        "tid": 7,
+                        "ts": begin + 18,
+                        "dur": KERNEL_US,
+                    }
+                    events.append(row | kernel | {"args": link})
+                at += BACKWARD_US if backward else OPERATOR_US
+        path = tmp_path / "trace.json"
+        devices = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}]
+        path.write_text(json.dumps({"deviceProperties": devices, "traceEvents": events}))
+        return str(path)
+
+    return write
+
+
+def recording_of(path):
+    trace = load(path)
+    return Recording(trace, find_steps(trace))
+
+
+def test_equal_passes_are_portions_of_one_batch(recorded):
+    recording = recording_of(recorded([*PASS * 8, *OPTIMIZER]))
+    assert micro_batches_per_step(recording).value == 8
+    found = micro_batches(recording)
+    assert found.first.tolist() == [True, *[False] * 7] * len(recording.steps)
+    assert (found.end - found.begin).tolist() == [400_000] * len(found.first), "a forward and its backward pass"
+    assert idle_in_micro_batches(recording).value == pytest.approx(7 * (400 - 7 * KERNEL_US) / STEP_US, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "operators",
+    [
+        [*PASS, *OPTIMIZER],
+        [*PASS, *OTHER, *OPTIMIZER],
+        [*OTHER, *PASS, *PASS, *OPTIMIZER],
+        [BACKWARD, BACKWARD, BACKWARD, *OPTIMIZER],
+        OPTIMIZER * 9,
+    ],
+    ids=["one pass", "two models", "a model before", "no operators", "no backward pass"],
+)
+def test_other_passes_are_not(recorded, operators):
+    assert isinstance(micro_batches_per_step(recording_of(recorded(operators))), Missing)
+
+
+def test_the_whole_batch_in_one_pass_gains_nearly_all_other_passes(recorded):
+    report = diagnose(recorded([*PASS * 8, *OPTIMIZER]))
+    lead = report.findings[0]
+    assert (lead.cause, lead.regime) == ("small_batch", "launch")
+    assert report.plan[0].cause == "small_batch"
+    assert lead.speedup.expected > 2
+    assert "small_kernels" not in [each.cause for each in report.findings], "few launches remain"
