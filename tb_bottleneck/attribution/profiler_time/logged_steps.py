@@ -32,6 +32,9 @@ SHORTEST_OF_BUSY, MIN_KEPT = 0.8, 3
 """A logged step that is shorter than this share of the device's busy time per step ended on the host, but not on the
 device. The share is a choice. On an H200, 17 logged steps took a tenth of the busy time per step, and the 3 steps after
 them took all of it. At least MIN_KEPT steps that are long enough are needed for a measurement."""
+SETTLED_FROM = 1.25
+"""Smallest ratio of the shortest early step and the longest late one for a run that became faster. A choice: on an
+H200, 13 logged steps took at least 4.08 ms, and the 7 steps after them at most 3.04 ms."""
 SHORTEST_LOGGED, LONGEST_LOGGED = 1.0, 1e18  # ns, about 30 years: beyond them, a number is not the time of a step
 
 
@@ -88,6 +91,9 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
         elif median < shortest:
             return None
     known = known if len(known) == len(times) else ()
+    logged_times, settled = known, _settled(known)
+    if len(settled) < len(known):
+        known, median, steps = settled, float(np.median(settled)), len(settled)
     compared = None
     if known and np.quantile(known, UNEVEN_AT[1]) > UNEVEN_FROM * np.quantile(known, UNEVEN_AT[0]):
         kind = _more_frequent(np.array(known), recording.steps.durations)
@@ -97,8 +103,18 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
     if recording.trace.stackless is not None:  # the profiler slowed these steps, too
         median = min(median, float(np.diff(recording.trace.stackless.edges).max()))
     parts = {part: ns for part in PARTS if (ns := positive(context.get(f"unprofiled_{part}_ns"))) is not None}
-    parts = parts if sum(parts.values()) < median else {}
+    # The parts were logged as medians over all steps.
+    parts = parts if sum(parts.values()) < median and len(settled) == len(logged_times) else {}
     return LoggedSteps(median, min(steps, MAX_STEPS), known, parts, compared=compared)
+
+
+def _settled(times: tuple[float, ...]) -> tuple[float, ...]:
+    """Returns the last of `times` (ns) if all earlier ones are longer by the factor SETTLED_FROM: the run became faster
+    in these steps, and the recorded ones follow the last of them. Otherwise returns `times`."""
+    for at in range(len(times) - MIN_KEPT, 0, -1):
+        if min(times[:at]) > SETTLED_FROM * max(times[at:]):
+            return times[at:]
+    return times
 
 
 def _more_frequent(logged: Floats, recorded: Ints) -> tuple[float, Bools] | None:
