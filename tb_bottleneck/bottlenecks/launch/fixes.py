@@ -14,14 +14,16 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.measure import Measure, Record
+from tb_bottleneck.bottlenecks.launch.device_checks import device_checks
 from tb_bottleneck.bottlenecks.memory.fusion import (
     MANY_PARAMETERS,
     optimizer_pointwise,
     pointwise_operators,
     repeated_calls,
 )
+from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
-from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, scaled_on_cpu
+from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, scaled_on_cpu, waiting
 from tb_bottleneck.roofline.kernel_bounds import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.kernel_names import name_matches
@@ -241,10 +243,29 @@ def without_repeats(graph: ModifiedGraph, others: Spans, remaining: float, large
 
 BATCHED_CALLS = Scenario("batched_calls", with_batched_calls)
 
+
+def without_checks(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Removes checks of values on the device (bottlenecks/launch/device_checks.py).
+
+    Changes: the host time, the launches and the waits of checks, and their kernels that are too small to fill the
+    device, are removed.
+    Assumes: the checks are made rarely, or on the device.
+    Bounds: in the low estimate, half of the removed time stays, and so do the waits. The high estimate equals the
+    expected one.
+    """
+    checks = device_checks(graph.base.recording)
+    fixed = without_repeats(graph, checks, REMAINING_SHARE[estimate])
+    gone = waiting(graph) & graph.issued_in(checks) & (estimate is not Estimate.LOW)
+    return fixed.with_items(waits=np.where(gone, NONE, graph.items.waits), drains=graph.items.drains & ~gone)
+
+
+CHECKS = Scenario("checks", without_checks)
+
 FIXES = {
     "small_kernels": GRAPH,
     "no_graph": GRAPH,
     "unbatched_calls": BATCHED_CALLS,
+    "device_checks": CHECKS,
     "optimizer_for_loop": FUSED_OPTIMIZER,
 }
 """The scenario that simulates the fix of each cause."""

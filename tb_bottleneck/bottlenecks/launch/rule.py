@@ -27,6 +27,7 @@ from tb_bottleneck.bottlenecks.launch.compilation import (
     graph_launches,
 )
 from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
+from tb_bottleneck.bottlenecks.launch.device_checks import checks_per_step, idle_in_checks
 from tb_bottleneck.bottlenecks.launch.micro_batches import idle_in_micro_batches, micro_batches_per_step
 from tb_bottleneck.bottlenecks.memory.fusion import (
     idle_in_unbatched_calls,
@@ -54,6 +55,8 @@ LOOPING_LAUNCHES = 100
 COMPILED = 0.5
 # A tenth of the window in a loop over items is worth reporting, as for the whole regime.
 MIN_UNBATCHED_SHARE = FIRES_AT
+# One check per step, such as that of a gradient scaler, is usual. Both numbers are choices.
+SEVERAL_CHECKS, MIN_CHECKS_SHARE = 3.0, 0.05
 # If this part of the launch overhead is in an optimizer that loops, small kernels are no cause of their own.
 ALL_BY_OPTIMIZER = 0.9
 # If another device of the process works for most of this time, faster launches would only start that device earlier.
@@ -131,7 +134,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     loop = _loop(measures)
     if loop and loop[0].cost_share >= ALL_BY_OPTIMIZER * share:
         causes = []  # nothing else launches small kernels
-    return (*causes, *_unbatched(measures), *loop)
+    return (*causes, *_checks(measures), *_unbatched(measures), *loop)
 
 
 def _micro_batches(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
@@ -143,6 +146,16 @@ def _micro_batches(measures: Measures[Recording]) -> tuple[Cause[Recording], ...
     part = min(idle, measures.account.share(Regime.LAUNCH))
     shown = (micro_batches_per_step, idle_in_micro_batches, fitting_batch)
     return (Cause("small_batch", part, shown, bounded=False),)
+
+
+def _checks(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the cause `device_checks` if at least SEVERAL_CHECKS per step leave the device idle for at least
+    MIN_CHECKS_SHARE of the window; otherwise ()."""
+    idle = measures.value(idle_in_checks, otherwise=0.0)
+    if idle < MIN_CHECKS_SHARE or measures.value(checks_per_step, otherwise=0.0) < SEVERAL_CHECKS:
+        return ()
+    part = min(idle, measures.account.share(Regime.LAUNCH))
+    return (Cause("device_checks", part, (checks_per_step, idle_in_checks), bounded=False),)
 
 
 def _unbatched(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
