@@ -11,6 +11,7 @@ from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.bottlenecks.memory.fusion import top_level
 from tb_bottleneck.measures.trace.window_rows import with_example
+from tb_bottleneck.trace.kernel_names import name_matches
 
 CONDITION = "aten::is_nonzero"
 """The operator of bool(tensor), which `if`, `while` and `assert` call (ATen/native/TensorProperties.cpp)."""
@@ -42,14 +43,14 @@ def idle_in_checks(recording: Recording) -> Measure:
 def device_checks(recording: Recording) -> Spans:
     """Returns the time of each check on the main thread: of its condition, and of the operators directly before it that
     compute the condition."""
-    trace, rows = recording.trace, top_level(recording)
-    names = [trace.names[name] for name in trace.events.name[rows].tolist()]
-    begins = []
-    conditions = [at for at, name in enumerate(names) if name == CONDITION]
-    for at in conditions:
-        first = at
-        while first > 0 and names[first - 1] in COMPUTES_CONDITION:
-            first -= 1
-        begins.append(first)
-    begin = trace.events.start[rows[np.array(begins, np.int64)]]
-    return union(begin, trace.events.end[rows[np.array(conditions, np.int64)]])
+    events, rows = recording.trace.events, top_level(recording)
+    conditions, computes = (
+        name_matches(recording.trace.names, events.name[rows], test)
+        for test in (CONDITION.__eq__, COMPUTES_CONDITION.__contains__)
+    )
+    others = np.flatnonzero(~computes & ~conditions)
+    at = np.flatnonzero(conditions)
+    # A check begins after the last operator before its condition that computes no condition, or after another check.
+    before = np.append(-1, others)[np.searchsorted(others, at)]
+    first = np.maximum(before, np.append(-1, at[:-1])[: len(at)]) + 1
+    return union(events.start[rows[first]], events.end[rows[at]])

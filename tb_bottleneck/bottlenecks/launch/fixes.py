@@ -15,6 +15,7 @@ from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.measure import Measure, Record
 from tb_bottleneck.bottlenecks.launch.device_checks import device_checks
+from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
 from tb_bottleneck.bottlenecks.memory.fusion import (
     MANY_PARAMETERS,
     optimizer_pointwise,
@@ -260,12 +261,29 @@ def without_checks(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 CHECKS = Scenario("checks", without_checks)
+FOREACH_LEFT = {Estimate.EXPECTED: 0.05, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}
+"""The part of the launches that remains if torch._foreach_* updates hundreds of tensors at once. The bounds are those
+of other loops."""
+
+
+def with_foreach(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Updates all tensors of a Python loop together (bottlenecks/launch/scattered_updates.py).
+
+    Changes: of the host time, the launches, and the kernels that are too small to fill the device, FOREACH_LEFT
+    remains.
+    Assumes: the updates do not depend on each other.
+    """
+    return without_repeats(graph, scattered_updates(graph.base.recording), FOREACH_LEFT[estimate])
+
+
+FOREACH = Scenario("foreach", with_foreach)
 
 FIXES = {
     "small_kernels": GRAPH,
     "no_graph": GRAPH,
     "unbatched_calls": BATCHED_CALLS,
     "device_checks": CHECKS,
+    "scattered_updates": FOREACH,
     "optimizer_for_loop": FUSED_OPTIMIZER,
 }
 """The scenario that simulates the fix of each cause."""

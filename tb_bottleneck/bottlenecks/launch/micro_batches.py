@@ -13,6 +13,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.bottlenecks.memory.fusion import RepeatedCalls, top_level
 from tb_bottleneck.measures.trace.window_rows import host_step_of, with_example
+from tb_bottleneck.trace.kernel_names import name_matches
 
 BACKWARD = "aten::ones_like"
 """The operator with which `backward` makes the gradient of a loss, outside of any other operator
@@ -44,19 +45,19 @@ def micro_batches(recording: Recording) -> RepeatedCalls:
     of the step before, ends with the same operators as the others.
     """
     events, rows = recording.trace.events, top_level(recording)
-    names, starts = recording.trace.names, events.start[rows]
-    step = host_step_of(recording, starts)
-    roots = np.flatnonzero([names[name] == BACKWARD for name in events.name[rows].tolist()])
-    keys = list(zip(events.name[rows].tolist(), events.signature[rows].tolist(), strict=True))
+    starts = events.start[rows]
+    roots = np.flatnonzero(name_matches(recording.trace.names, events.name[rows], BACKWARD.__eq__))
+    step = host_step_of(recording, starts[roots])
+    keys = np.stack((events.name[rows], events.signature[rows]), axis=1)
     begin, end, first = [], [], []
-    for number in np.unique(step[roots]).tolist():
-        own = roots[step[roots] == number].tolist()
+    for number in np.unique(step).tolist():
+        own = roots[step == number].tolist()
         passes = [keys[one + 1 : other + 1] for one, other in pairwise(own)]
         length = len(passes[0]) if passes else 0
         leading = own[0] + 1 - length if own else 0
-        if length < MIN_OPERATORS or leading < 0 or any(each != passes[0] for each in passes):
+        if length < MIN_OPERATORS or leading < 0:
             continue
-        if keys[leading : own[0] + 1] != passes[0]:
+        if not all(np.array_equal(each, passes[0]) for each in (*passes, keys[leading : own[0] + 1])):
             continue
         edges = starts[[leading, *(root + 1 for root in own[:-1])]]
         after = rows[own[-1] + 1 :][:1]  # the last backward pass ends before the next operator of the main thread

@@ -29,6 +29,11 @@ from tb_bottleneck.bottlenecks.launch.compilation import (
 from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
 from tb_bottleneck.bottlenecks.launch.device_checks import checks_per_step, idle_in_checks
 from tb_bottleneck.bottlenecks.launch.micro_batches import idle_in_micro_batches, micro_batches_per_step
+from tb_bottleneck.bottlenecks.launch.scattered_updates import (
+    idle_in_scattered_updates,
+    scattered_operators,
+    scattered_updates_per_step,
+)
 from tb_bottleneck.bottlenecks.memory.fusion import (
     idle_in_unbatched_calls,
     optimizer_launches,
@@ -55,8 +60,9 @@ LOOPING_LAUNCHES = 100
 COMPILED = 0.5
 # A tenth of the window in a loop over items is worth reporting, as for the whole regime.
 MIN_UNBATCHED_SHARE = FIRES_AT
-# One check per step, such as that of a gradient scaler, is usual. Both numbers are choices.
-SEVERAL_CHECKS, MIN_CHECKS_SHARE = 3.0, 0.05
+# One check per step, such as that of a gradient scaler, is usual. A loop or checks with this share of the window are
+# worth naming: one line of code changes them. Both numbers are choices.
+SEVERAL_CHECKS, MIN_SPECIFIC_SHARE = 3.0, 0.05
 # If this part of the launch overhead is in an optimizer that loops, small kernels are no cause of their own.
 ALL_BY_OPTIMIZER = 0.9
 # If another device of the process works for most of this time, faster launches would only start that device earlier.
@@ -123,10 +129,9 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     elif compiled and not measures.value(graph_launches, otherwise=0.0):
         causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *evidence))]
     else:
-        portions = _micro_batches(measures)
-        rest = share - sum(cause.cost_share for cause in portions)
-        causes = [*portions]
-        if rest >= FIRES_AT or not portions:  # the fix of the specific cause removes most launches
+        causes = [*_micro_batches(measures), *_scattered(measures)]
+        rest = max(share - sum(cause.cost_share for cause in causes), 0.0)
+        if rest >= FIRES_AT or not causes:  # the fixes of the specific causes remove most launches
             causes.append(Cause("small_kernels", rest, (*evidence, fitting_batch)))
     turns = measures.value(idle_during_other_devices, otherwise=0.0) >= OTHER_DEVICES_SHARE * share
     if turns and causes[0].name != "data_parallel":
@@ -148,11 +153,22 @@ def _micro_batches(measures: Measures[Recording]) -> tuple[Cause[Recording], ...
     return (Cause("small_batch", part, shown, bounded=False),)
 
 
+def _scattered(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the cause `scattered_updates` if loops over tensors leave the device idle for at least MIN_SPECIFIC_SHARE
+    of the window; otherwise ()."""
+    idle = measures.value(idle_in_scattered_updates, otherwise=0.0)
+    if idle < MIN_SPECIFIC_SHARE:
+        return ()
+    part = min(idle, measures.account.share(Regime.LAUNCH))
+    shown = (scattered_updates_per_step, scattered_operators, idle_in_scattered_updates)
+    return (Cause("scattered_updates", part, shown, bounded=False),)
+
+
 def _checks(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     """Returns the cause `device_checks` if at least SEVERAL_CHECKS per step leave the device idle for at least
-    MIN_CHECKS_SHARE of the window; otherwise ()."""
+    MIN_SPECIFIC_SHARE of the window; otherwise ()."""
     idle = measures.value(idle_in_checks, otherwise=0.0)
-    if idle < MIN_CHECKS_SHARE or measures.value(checks_per_step, otherwise=0.0) < SEVERAL_CHECKS:
+    if idle < MIN_SPECIFIC_SHARE or measures.value(checks_per_step, otherwise=0.0) < SEVERAL_CHECKS:
         return ()
     part = min(idle, measures.account.share(Regime.LAUNCH))
     return (Cause("device_checks", part, (checks_per_step, idle_in_checks), bounded=False),)
