@@ -16,6 +16,7 @@ from tb_bottleneck.bottlenecks.input.stages import LoaderWork
 from tb_bottleneck.bottlenecks.input.trace_stages import loader_work
 from tb_bottleneck.bottlenecks.interruption.facts import interruptions_of
 from tb_bottleneck.bottlenecks.launch.device_checks import device_checks
+from tb_bottleneck.bottlenecks.launch.recurrent_cells import recurrent_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
 from tb_bottleneck.bottlenecks.memory.attention import attention_time
 from tb_bottleneck.bottlenecks.memory.fusion import pointwise_ops, repeated_calls
@@ -79,6 +80,7 @@ ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
     "unbatched_calls": lambda recording: repeated_calls(recording).others,
     "device_checks": device_checks,
     "scattered_updates": scattered_updates,
+    "recurrent_cells": recurrent_cells,
     "unfused_attention": attention_time,
 }
 """By cause: a function that returns the time in which the events of the cause run on the host. For other causes, the

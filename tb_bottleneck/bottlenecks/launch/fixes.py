@@ -15,6 +15,7 @@ from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.measure import Measure, Record
 from tb_bottleneck.bottlenecks.launch.device_checks import device_checks
+from tb_bottleneck.bottlenecks.launch.recurrent_cells import recurrent_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
 from tb_bottleneck.bottlenecks.memory.fusion import (
     MANY_PARAMETERS,
@@ -277,12 +278,28 @@ def with_foreach(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 FOREACH = Scenario("foreach", with_foreach)
+CELLS_LEFT = {Estimate.EXPECTED: 0.1, Estimate.LOW: 0.5, Estimate.HIGH: 0.05}
+"""The part of a loop over recurrent cells that remains in one call of cuDNN. A choice: one call launches a few kernels
+for each layer and chunk of time steps."""
+
+
+def with_recurrent_layer(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Calls nn.LSTM or nn.GRU once, in place of a loop over recurrent cells (bottlenecks/launch/recurrent_cells.py).
+
+    Changes: of the host time, the launches, and the kernels that are too small to fill the device, CELLS_LEFT remains.
+    Assumes: the loop does nothing between two cells that depends on their results.
+    """
+    return without_repeats(graph, recurrent_cells(graph.base.recording), CELLS_LEFT[estimate])
+
+
+RECURRENT_LAYER = Scenario("recurrent_layer", with_recurrent_layer)
 
 FIXES = {
     "small_kernels": GRAPH,
     "no_graph": GRAPH,
     "unbatched_calls": BATCHED_CALLS,
     "device_checks": CHECKS,
+    "recurrent_cells": RECURRENT_LAYER,
     "scattered_updates": FOREACH,
     "optimizer_for_loop": FUSED_OPTIMIZER,
 }

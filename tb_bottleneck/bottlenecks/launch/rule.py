@@ -29,6 +29,7 @@ from tb_bottleneck.bottlenecks.launch.compilation import (
 from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
 from tb_bottleneck.bottlenecks.launch.device_checks import checks_per_step, idle_in_checks
 from tb_bottleneck.bottlenecks.launch.micro_batches import idle_in_micro_batches, micro_batches_per_step
+from tb_bottleneck.bottlenecks.launch.recurrent_cells import cells_per_step, idle_in_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import (
     idle_in_scattered_updates,
     scattered_operators,
@@ -60,6 +61,7 @@ LOOPING_LAUNCHES = 100
 COMPILED = 0.5
 # A tenth of the window in a loop over items is worth reporting, as for the whole regime.
 MIN_UNBATCHED_SHARE = FIRES_AT
+SEVERAL_CELLS = 8.0
 # One check per step, such as that of a gradient scaler, is usual. A loop or checks with this share of the window are
 # worth naming: one line of code changes them. Both numbers are choices.
 SEVERAL_CHECKS, MIN_SPECIFIC_SHARE = 3.0, 0.05
@@ -109,6 +111,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
             return loop
         # The gain of torch.compile was measured for models. For other programs, it is not known.
         is_model = measures.value(models, otherwise=1.0) > 0
+        if measures.value(cells_per_step, otherwise=0.0) >= SEVERAL_CELLS:
+            return (*loop, Cause("recurrent_cells", rest, (cells_per_step, operators, idle_in_cells), bounded=False))
         return (*loop, Cause("small_operators", rest, called, bounded=False, certain=is_model))
     evidence = (
         kernels,
@@ -129,7 +133,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     elif compiled and not measures.value(graph_launches, otherwise=0.0):
         causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *evidence))]
     else:
-        causes = [*_micro_batches(measures), *_scattered(measures)]
+        causes = [*_micro_batches(measures), *_cells(measures), *_scattered(measures)]
         rest = max(share - sum(cause.cost_share for cause in causes), 0.0)
         if rest >= FIRES_AT or not causes:  # the fixes of the specific causes remove most launches
             causes.append(Cause("small_kernels", rest, (*evidence, fitting_batch)))
@@ -151,6 +155,16 @@ def _micro_batches(measures: Measures[Recording]) -> tuple[Cause[Recording], ...
     part = min(idle, measures.account.share(Regime.LAUNCH))
     shown = (micro_batches_per_step, idle_in_micro_batches, fitting_batch)
     return (Cause("small_batch", part, shown, bounded=False),)
+
+
+def _cells(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+    """Returns the cause `recurrent_cells` if loops over at least SEVERAL_CELLS recurrent cells leave the device idle
+    for at least FIRES_AT of the window; otherwise ()."""
+    idle = measures.value(idle_in_cells, otherwise=0.0)
+    if idle < FIRES_AT or measures.value(cells_per_step, otherwise=0.0) < SEVERAL_CELLS:
+        return ()
+    part = min(idle, measures.account.share(Regime.LAUNCH))
+    return (Cause("recurrent_cells", part, (cells_per_step, operators, idle_in_cells), bounded=False),)
 
 
 def _scattered(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
