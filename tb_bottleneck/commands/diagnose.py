@@ -117,12 +117,14 @@ def _diagnose(options: argparse.Namespace) -> int:
     print_problems(problems)
     _show(analysis, options)
     if options.ledger and analysis.reports and analysis.reports[0].HasField("verdict"):
+        import contextlib
         from pathlib import Path
 
         from tb_bottleneck.commands.last_run import gain_since_last_run
 
         sys.stdout.flush()  # what follows may take longer than the caller waits
-        print(gain_since_last_run(options.ledger, Path(options.paths[0]), analysis.reports[0]), end="")
+        with contextlib.suppress(OSError, ValueError):  # the logdir may be full, or not ours
+            print(gain_since_last_run(options.ledger, Path(options.paths[0]), analysis.reports[0]), end="")
     return min(len(problems), 1)
 
 

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.commands.recordings import analysed
 
 if TYPE_CHECKING:
@@ -59,7 +60,10 @@ def _last_run(run: Path, after: "Report") -> "tuple[Report | None, str]":
         options = argparse.Namespace(
             paths=[str(run.parent / name)], no_cache=False, processes=1, scheduler="", scheduler_file="", workers=0
         )
-        reports = [report for report in analysed(options).reports if report.HasField("verdict")]
+        try:
+            reports = [report for report in analysed(options).reports if report.HasField("verdict")]
+        except NotFound:
+            continue  # a run without recordings
         if reports and reports[0].program.partition("-")[0] == program:
             return reports[0], name
     return None, ""

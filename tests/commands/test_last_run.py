@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from demo.pairs import RECORDED
+from tb_bottleneck.__main__ import main
 from tb_bottleneck.commands.last_run import gain_since_last_run
 from tb_bottleneck.diagnosis.telemetry import diagnose_telemetry
 from tb_bottleneck.report.digest import step_ns_of
@@ -67,6 +68,16 @@ def test_nothing_is_measured_if_the_runs_cannot_be_compared(logdir: Path, change
     change(after)
     assert gain_since_last_run(str(logdir), logdir / FAST, after) == ""
     assert not read_notes(str(logdir)).notes
+
+
+def test_an_empty_run_between_them_and_a_full_disk_do_no_harm(logdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (logdir / "tb_bottleneck" / "20260101-000030_rank0_3").mkdir()
+    (logdir / ".tb_bottleneck_review").write_text("no folder")  # as little writable as a full disk
+    assert main(["diagnose", "--lines", "11", "--ledger", str(logdir), str(logdir / FAST)]) == 0
+    assert "Everything that was found" in capsys.readouterr().out
+    (logdir / ".tb_bottleneck_review").unlink()
+    assert main(["diagnose", "--lines", "11", "--ledger", str(logdir), str(logdir / FAST)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("Since 20260101-000000_rank0_1")
 
 
 def test_the_first_run_has_nothing_before_it(logdir: Path) -> None:
