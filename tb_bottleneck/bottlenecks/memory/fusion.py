@@ -100,6 +100,7 @@ def repeated_calls(recording: Recording) -> RepeatedCalls:
     return RepeatedCalls(*(np.concatenate(column)[order] for column in (begin, end, first)))
 
 
+@memoized
 def top_level(recording: Recording) -> Ints:
     """Returns the event rows of the main thread's operators in the host's steps that are not inside another operator,
     in order of time."""
