@@ -10,6 +10,7 @@ import numpy as np
 from tb_bottleneck.base.intervals import clip, union
 from tb_bottleneck.measures.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR
 from tb_bottleneck.roofline.kernel_bounds import underfilled
+from tb_bottleneck.trace.columns.valid_ranges import TWICE
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
@@ -123,6 +124,8 @@ def damage_of(trace: Trace) -> Iterator[Defect]:
     if trace.truncated:
         yield Defect("truncated", False, {"how": trace.truncated})
     reasons = trace.lost - Counter({CUT_OFF: 1} if trace.truncated else {})  # the last event of a truncated file
+    if reasons[TWICE]:
+        yield Defect("events_twice", False, {"events": reasons.pop(TWICE)})
     lost = sum(reasons.values())
     if lost:
         reason = reasons.most_common(1)[0][0]
@@ -132,6 +135,8 @@ def damage_of(trace: Trace) -> Iterator[Defect]:
 def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
     """Yields the defects of the trace file that are not fatal. `trace` must have no fatal defect."""
     yield from damage_of(trace)
+    if steps.left_out:
+        yield Defect("damaged_steps", False, {"steps": steps.left_out})
     lost = _launches_without_kernel(trace, steps)
     if lost > LOST_KERNELS_SHARE:
         yield Defect("kernels_lost", False, {"share": lost})

@@ -12,6 +12,7 @@ import numpy as np
 
 from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.measure import Record
+from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
@@ -89,12 +90,14 @@ class Steps(Record, frozen=True, eq=False):
     `basis` says how the steps were found: "profiler_step" (from annotations of the profiler), "inferred" (from
     optimizer calls or a period of operators) or "whole" (the whole recording is one step). `host` has the times in ns
     at which steps begin and end on the host. A launch belongs to the step in which it is on the host. `edges` and
-    `host` have one element more than there are steps. No step is empty.
+    `host` have one element more than there are steps. No step is empty. `left_out` is the number of damaged steps
+    before and after these (`_without_damaged`).
     """
 
     basis: str
     edges: Ints
     host: Ints
+    left_out: int = 0
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -116,7 +119,8 @@ class Steps(Record, frozen=True, eq=False):
 
 
 def find_steps(trace: Trace) -> Steps | None:
-    """Returns the steps of a recording, or None if there is neither a device operation nor an operator.
+    """Returns the steps of a recording without damaged ones, or None if there is neither a device operation nor an
+    operator.
 
     The steps are taken from the profiler's step annotations. If there are none, they are taken from optimizer calls,
     then from a period of operators (`find_period`). If nothing of this exists, the whole recording is one step.
@@ -124,13 +128,13 @@ def find_steps(trace: Trace) -> Steps | None:
     marks = _without_stub(trace, step_marks(trace))
     if len(marks):
         starts, ends = trace.events.start[marks], trace.events.end[marks]
-        return _without_empty(_with_device_ends(trace, "profiler_step", np.append(starts, ends.max())))
+        return _without_damaged(trace, _with_device_ends(trace, "profiler_step", np.append(starts, ends.max())))
     optimizer = _last_ends(trace, _rows_named(trace, _OPTIMIZER_STEP))
     if len(optimizer) > MIN_INFERRED_STEPS:
-        return _without_empty(_with_device_ends(trace, "inferred", optimizer))
+        return _without_damaged(trace, _with_device_ends(trace, "inferred", optimizer))
     period = find_period(trace)
     if len(period) > MIN_INFERRED_STEPS:
-        return _without_empty(_with_device_ends(trace, "inferred", period))
+        return _without_damaged(trace, _with_device_ends(trace, "inferred", period))
     return _whole(trace)
 
 
@@ -150,6 +154,42 @@ def _without_empty(steps: Steps) -> Steps | None:
         return steps
     kept = np.append(True, later)
     return Steps(steps.basis, steps.edges[kept], steps.host[kept]) if later.any() else None
+
+
+LOST_IN_STEP = 0.05
+"""A step is damaged if this share of its launches has no work on the device, although another step has all of it."""
+JUMP_FROM, SHORTEST_JUMP_NS = 100.0, 10 * NS_PER_S
+"""A step is damaged if it is this many times as long as the median step, and as long as SHORTEST_JUMP_NS: the clock
+jumped, or the process was stopped. Both are choices."""
+
+
+def _without_damaged(trace: Trace, found: Steps) -> Steps | None:
+    """Returns the longest sequence of `found` steps that are neither damaged nor empty; all that are not empty if each
+    is damaged. None if all are empty."""
+    steps = _without_empty(found)
+    if steps is None or len(steps) < 2:
+        return steps
+    durations, ops, calls = steps.durations, trace.all_device_ops, trace.calls
+    damaged = (durations > JUMP_FROM * np.median(durations)) & (durations > SHORTEST_JUMP_NS)
+    if len(ops) and len(calls):
+        has_work = np.zeros(len(calls), np.bool_)
+        has_work[ops.call[ops.launched]] = True
+        launching = calls.role == Role.LAUNCH
+        launches, working = (
+            np.histogram(calls.start[rows], steps.host)[0] for rows in (launching, launching & has_work)
+        )
+        lost = 1 - working / np.maximum(launches, 1)
+        lost[launches == 0] = 0.0
+        if lost.min() == 0.0:
+            damaged |= lost >= LOST_IN_STEP
+    if damaged.all():
+        return steps
+    edges = np.flatnonzero(np.diff(np.concatenate(([True], damaged, [True])).astype(np.int8)))
+    begin, end = edges[::2], edges[1::2]
+    longest = int(np.argmax(end - begin))
+    kept = slice(int(begin[longest]), int(end[longest]) + 1)
+    left_out = len(steps) - int(end[longest] - begin[longest])
+    return Steps(steps.basis, steps.edges[kept], steps.host[kept], left_out)
 
 
 def step_numbers(trace: Trace, steps: Steps) -> tuple[int, ...]:

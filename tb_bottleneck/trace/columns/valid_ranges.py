@@ -6,6 +6,7 @@ that differences of times, sums of durations and sums of sizes are below 2^62. E
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,7 +14,9 @@ import numpy as np
 
 from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
+from tb_bottleneck.trace.columns.packed_column import look_up
 from tb_bottleneck.trace.events import Events
+from tb_bottleneck.trace.kinds import DEVICE_KINDS, Kind
 from tb_bottleneck.trace.table import Bools, Ints, Table
 
 # Times are in ns since 1970 or since the start of the machine. 2^62 ns since 1970 is in the year 2116.
@@ -28,6 +31,9 @@ MAX_SUM = 2.0**62
 T = TypeVar("T", bound=Table)
 
 FAR_AWAY, TOO_LONG = "time far from the others", "durations too long together"
+SHORTEST_ENDLESS_NS = 60 * NS_PER_S
+"""Work of a device that takes less is kept, however short the recording is. A choice."""
+ENDLESS, TWICE = "longer than the recording", "recorded twice"
 
 
 def within_ranges(events: Events, memory: MemoryEvents) -> tuple[Events, MemoryEvents, Counter[str]]:
@@ -40,6 +46,8 @@ def within_ranges(events: Events, memory: MemoryEvents) -> tuple[Events, MemoryE
     if len(events):
         events = _kept(events, _near(events.start, _middle(events.start)), FAR_AWAY, lost)
         events = _kept(events, _summable(events.duration[:]), TOO_LONG, lost)
+    for find, reason in ((_endless, ENDLESS), (_repeated, TWICE)) if len(events) else ():
+        events = _kept_work(events, find, reason, lost)
     if len(events) and not (sizes := _summable(events.bytes[:]) & (events.bytes <= MAX_BYTES)).all():
         events = replace(events, bytes=np.where(sizes, events.bytes, 0))
     if len(memory):
@@ -48,6 +56,35 @@ def within_ranges(events: Events, memory: MemoryEvents) -> tuple[Events, MemoryE
         sizes = np.maximum.reduce([np.abs(getattr(memory, name)) for name in ("size", "allocated", "reserved")])
         memory = _kept(memory, (sizes <= MAX_BYTES) & _summable(np.abs(memory.size)), "memory events", lost)
     return events, memory, lost
+
+
+def _endless(rows: Ints, events: Events) -> Ints:
+    """Returns those of `rows` whose events last longer than twice the time from the first event to the last one."""
+    longest = 2 * int(events.start[-1] - events.start[0]) + SHORTEST_ENDLESS_NS
+    return rows[events.duration[rows] > longest]
+
+
+def _repeated(rows: Ints, events: Events) -> Ints:
+    """Returns those of `rows` whose call, name, thread and times are those of an earlier row."""
+    starts = events.start[rows]
+    equal = np.append(False, starts[1:] == starts[:-1])[: len(rows)]
+    rows = rows[equal | np.append(equal[1:], False)[: len(rows)]]  # usually few
+    columns = (events.start, events.duration, events.name, events.thread, events.correlation)
+    keys = np.stack([np.asarray(column[rows], np.int64) for column in columns], axis=1)
+    _, first = np.unique(keys, axis=0, return_index=True)
+    return np.delete(rows, first)
+
+
+def _kept_work(events: Events, find: Callable[[Ints, Events], Ints], reason: str, lost: Counter[str]) -> Events:
+    """Returns `events` without those that `find` finds among the work of devices."""
+    on_device = np.zeros(len(Kind), np.bool_)
+    on_device[list(DEVICE_KINDS)] = True
+    removed = find(np.flatnonzero(look_up(on_device, events.kind)), events)
+    if not len(removed):
+        return events
+    mask = np.ones(len(events), np.bool_)
+    mask[removed] = False
+    return _kept(events, mask, reason, lost)
 
 
 def _middle(sorted_times: Ints) -> int:

@@ -1,0 +1,97 @@
+"""Damaged events and steps are left out and named; the rest is judged as in the undamaged recording."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.schema import bottleneck_pb2 as pb
+
+STEPS, PRODUCTS, STEP_US, KERNEL_US = 6, 20, 5_000, 230
+Event = dict[str, Any]
+
+
+def events() -> list[Event]:
+    """Returns six steps of 20 products in fp32, each with its operator, launch and kernel."""
+    found: list[Event] = []
+    row = {"ph": "X", "pid": 1, "tid": 1}
+    shapes = {"Input Dims": [[1024, 1024], [1024, 1024]], "Input type": ["float", "float"]}
+    for step in range(STEPS):
+        begin = step * STEP_US
+        found.append(row | {"cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": begin, "dur": STEP_US - 1})
+        for number in range(PRODUCTS):
+            at, link = begin + 240 * number, {"correlation": step * PRODUCTS + number + 1, "device": 0, "stream": 7}
+            found.append(row | {"cat": "cpu_op", "name": "aten::mm", "ts": at, "dur": 20, "args": shapes})
+            launch = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": at + 5, "dur": 5, "args": link}
+            kernel = {"cat": "kernel", "name": "ampere_sgemm_128x64_nn", "ts": at + 12, "dur": KERNEL_US}
+            found += [row | launch, row | kernel | {"pid": 0, "tid": 7, "args": link | {"grid": [512, 1, 1]}}]
+    return found
+
+
+def kernels(of: list[Event]) -> list[Event]:
+    return [each for each in of if each["cat"] == "kernel"]
+
+
+def first_kernels_missing(of: list[Event]) -> None:
+    for each in kernels(of)[: 2 * PRODUCTS - 5]:
+        of.remove(each)
+
+
+def an_hour_passes(of: list[Event]) -> None:
+    for each in of:
+        if each["ts"] >= 1.5 * STEP_US:
+            each["ts"] += 3_600e6
+
+
+def kernels_twice(of: list[Event]) -> None:
+    of += kernels(of)
+
+
+def an_endless_kernel(of: list[Event]) -> None:
+    of.append(kernels(of)[30] | {"dur": 80_000e6})
+
+
+def report_of(folder: Path, change: Callable[[list[Event]], None] | None = None) -> pb.Report:
+    found = events()
+    if change is not None:
+        change(found)
+    path = folder / "trace.json"
+    device = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "numSms": 108}
+    path.write_text(json.dumps({"deviceProperties": [device], "traceEvents": found}))
+    return diagnose(str(path))
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (first_kernels_missing, "damaged_steps"),
+        (an_hour_passes, "damaged_steps"),
+        (kernels_twice, "events_twice"),
+        (an_endless_kernel, "events_lost"),
+    ],
+)
+def test_the_rest_is_judged_as_if_nothing_were_damaged(
+    tmp_path: Path, change: Callable[[list[Event]], None], code: str
+) -> None:
+    whole, damaged = report_of(tmp_path), report_of(tmp_path, change)
+    assert code in [reason.code for reason in damaged.health.reasons]
+    assert code not in [reason.code for reason in whole.health.reasons]
+    assert damaged.verdict.regime == whole.verdict.regime == "compute"
+    assert damaged.verdict.share == pytest.approx(whole.verdict.share, rel=0.02)
+    assert damaged.findings[0].speedup.expected == pytest.approx(whole.findings[0].speedup.expected, rel=0.05)
+    assert damaged.window.steps >= 2
+
+
+def test_steps_of_which_each_lacks_kernels_are_all_kept(tmp_path: Path) -> None:
+    def every_fourth(of: list[Event]) -> None:
+        for each in kernels(of)[::4]:
+            of.remove(each)
+
+    report = report_of(tmp_path, every_fourth)
+    codes = [reason.code for reason in report.health.reasons]
+    assert "kernels_lost" in codes
+    assert "damaged_steps" not in codes
+    assert report.window.steps == STEPS - 1
