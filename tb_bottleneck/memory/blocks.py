@@ -71,12 +71,16 @@ def blocks_of(events: MemoryEvents) -> Blocks:
     ).take(np.lexsort((closed, opened)))
 
 
+SAME_RESERVED = 0.98
+"""A choice."""
+
+
 def peak_row(reserved: Ints, in_use: Ints) -> int:
     """Returns the index of the memory event at the peak. `reserved` and `in_use` are bytes after each event.
 
-    The peak has the most reserved bytes and, among events with equally many, the most bytes in use. If these are equal,
-    too, the last event counts."""
-    most_reserved = np.flatnonzero(reserved == reserved.max())
+    The peak has the most bytes in use among the events with at least SAME_RESERVED of the most reserved bytes: a small
+    segment may be requested later, when little is in use. If several events have as many, the last one counts."""
+    most_reserved = np.flatnonzero(reserved >= SAME_RESERVED * reserved.max())
     most = in_use[most_reserved].max()
     return int(most_reserved[np.flatnonzero(in_use[most_reserved] == most)[-1]])
 

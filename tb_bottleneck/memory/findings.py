@@ -31,6 +31,7 @@ choice."""
 ONE_TENSOR = 0.15
 """Share of the peak above which a single block is large. In a network of twenty equal layers, a layer has 5 %."""
 FRAGMENTED = 0.2
+LEAST_FRAGMENTED = 128 << 20  # less is a few segments of the allocator, of 2 and 20 MB each; a choice
 """Share of the peak above which memory is fragmented: memory that was free, but could not serve a request."""
 KEPT = 0.4
 """Share of the tensors of a forward pass that exist at the same time, from which on gradients were probably enabled. In
@@ -132,10 +133,10 @@ def dominating_tensor(account: MemoryAccount, site: Site) -> MemoryFinding | Non
 
 def fragmentation(account: MemoryAccount) -> MemoryFinding | None:
     """Returns the finding if the category FRAGMENTATION has more than the fraction FRAGMENTED of the bytes at the peak,
-    otherwise None."""
-    if account.share(Category.FRAGMENTATION) <= FRAGMENTED:
-        return None
+    and at least LEAST_FRAGMENTED bytes; otherwise None."""
     size = account.bytes_of[Category.FRAGMENTATION]
+    if account.share(Category.FRAGMENTATION) <= FRAGMENTED or size < LEAST_FRAGMENTED:
+        return None
     share = Value("part_share", account.share(Category.FRAGMENTATION), "share")
     return MemoryFinding("fragmentation", WARNING, size, (Value("unusable", size), share))
 

@@ -48,9 +48,10 @@ def test_a_failed_request_is_reported(asked, cause):
     assert evidence["device_free"] == 2 << 20
 
 
-def test_split_segments_are_fragmentation():
-    raw = {"segments": [segment(BASE, [block(1 << 20), block(3 << 20, state="inactive")])], "device_traces": []}
-    assert found(raw)["fragmentation"].bytes == 3 << 20
+@pytest.mark.parametrize(("unit", "is_found"), [(100 << 20, True), (1 << 20, False)])
+def test_split_segments_are_fragmentation_unless_they_are_small(unit, is_found):
+    raw = {"segments": [segment(BASE, [block(unit), block(3 * unit, state="inactive")])], "device_traces": []}
+    assert [each.bytes for cause, each in found(raw).items() if cause == "fragmentation"] == [3 * unit] * is_found
 
 
 LATER = {"steps": 4, "recorded_from": (2, "forward")}
