@@ -15,6 +15,7 @@ from tb_bottleneck.bottlenecks.compute.wide_types import double_kernels
 from tb_bottleneck.bottlenecks.input.stages import LoaderWork
 from tb_bottleneck.bottlenecks.input.trace_stages import loader_work
 from tb_bottleneck.bottlenecks.interruption.facts import interruptions_of
+from tb_bottleneck.bottlenecks.launch.anomaly_detection import anomaly_detection
 from tb_bottleneck.bottlenecks.launch.device_checks import device_checks
 from tb_bottleneck.bottlenecks.launch.recurrent_cells import recurrent_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
@@ -78,6 +79,7 @@ ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
     "optimizer_for_loop": lambda recording: recording.optimizer_steps,
     "optimizer_passes": lambda recording: recording.optimizer_steps,
     "unbatched_calls": lambda recording: repeated_calls(recording).others,
+    "anomaly_detection": anomaly_detection,
     "device_checks": device_checks,
     "scattered_updates": scattered_updates,
     "recurrent_cells": recurrent_cells,

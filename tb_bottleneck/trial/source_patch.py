@@ -65,7 +65,7 @@ def add_patches(report: pb.Report, folder: Path | None) -> None:
         if source is None or len(source) > MAX_SOURCE or not finding.fix.trial or finding.fix.trial.startswith(EDIT):
             continue
         with contextlib.suppress(Unusable, SyntaxError, ValueError, RecursionError, MemoryError):
-            change = parsed(finding.fix.trial.split())[-1]
+            (change,) = parsed(finding.fix.trial.split())  # of several values, none is certain
             if any(name == "workers" for name, _ in change.settings):
                 change = change.combined(Change((("persistent_workers", ""),)))
             patch = patch_of(change, report.program_file, source)

@@ -96,6 +96,8 @@ NAMED = [
     ("launch", {"idle_in_micro_batches": 0.15}, ["small_batch", "small_kernels"]),
     ("launch", {"idle_in_micro_batches": 0.9}, ["small_batch"]),
     ("launch", {"idle_in_micro_batches": 0.05}, ["small_kernels"]),
+    ("launch", {"anomaly_share": 0.4}, ["anomaly_detection", "small_kernels"]),
+    ("launch", {"anomaly_share": 0.01}, ["small_kernels"]),
     ("launch", {"idle_in_cells": 0.9, "cells_per_step": 150.0}, ["recurrent_cells"]),
     ("launch", {"idle_in_cells": 0.9, "cells_per_step": 2.0}, ["small_kernels"]),
     ("launch", {"idle_in_scattered_updates": 0.1}, ["scattered_updates", "small_kernels"]),

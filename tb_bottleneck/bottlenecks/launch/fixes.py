@@ -14,6 +14,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.measure import Measure, Record
+from tb_bottleneck.bottlenecks.launch.anomaly_detection import anomaly_detection
 from tb_bottleneck.bottlenecks.launch.device_checks import device_checks
 from tb_bottleneck.bottlenecks.launch.recurrent_cells import recurrent_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
@@ -294,10 +295,27 @@ def with_recurrent_layer(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGr
 
 RECURRENT_LAYER = Scenario("recurrent_layer", with_recurrent_layer)
 
+
+def without_anomaly_detection(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
+    """Removes the tracebacks and checks of anomaly detection (bottlenecks/launch/anomaly_detection.py).
+
+    Bounds: in the low estimate, half of their time stays, since the profiler slows Python most. The high estimate
+    equals the expected one.
+    """
+    recording, remaining = graph.base.recording, REMAINING_SHARE[estimate]
+    spans = anomaly_detection(recording)
+    if not recording.on_device:
+        return scaled_on_cpu(graph, spans, remaining)
+    return without_repeats(graph, spans, remaining)
+
+
+NO_ANOMALY_DETECTION = Scenario("anomaly_detection", without_anomaly_detection, on_cpu=True)
+
 FIXES = {
     "small_kernels": GRAPH,
     "no_graph": GRAPH,
     "unbatched_calls": BATCHED_CALLS,
+    "anomaly_detection": NO_ANOMALY_DETECTION,
     "device_checks": CHECKS,
     "recurrent_cells": RECURRENT_LAYER,
     "scattered_updates": FOREACH,

@@ -19,6 +19,7 @@ from tb_bottleneck.bottlenecks.allocator.facts import fitting_batch
 from tb_bottleneck.bottlenecks.communication.facts import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.bottlenecks.compute.kernels import kernel_time, kernels
 from tb_bottleneck.bottlenecks.host.facts import models, operators, time_per_launch, values_read_singly
+from tb_bottleneck.bottlenecks.launch.anomaly_detection import anomaly_share
 from tb_bottleneck.bottlenecks.launch.compilation import (
     compiled_kernels,
     compiled_regions,
@@ -96,6 +97,14 @@ def _recoverable(measures: Measures[Recording]) -> float:
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     """Returns the causes of launch overhead. Called only if the rule fires. Can be empty on a CPU run, where usual
     layers are no cause."""
+    detection = measures.value(anomaly_share, otherwise=0.0)
+    if detection < MIN_SPECIFIC_SHARE:
+        return _usual_causes(measures)
+    # It takes most of the time of small operators, and other causes are judged without it.
+    return (Cause("anomaly_detection", detection, (anomaly_share,), bounded=False), *_usual_causes(measures))
+
+
+def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
         # The costs are no bounds: fewer and larger operators do their own work faster, too. For the optimizer, this

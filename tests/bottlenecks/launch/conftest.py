@@ -12,7 +12,7 @@ def recorded(tmp_path):
     """Returns a function that writes a trace of three steps, each with the given operators, which launch a kernel of
     5 us each; a condition waits for a copy to the host instead."""
 
-    def write(operators):
+    def write(operators, **facts):
         events, number = [], 0
         row = {"ph": "X", "pid": 1, "tid": 1}
         for step in range(3):
@@ -32,7 +32,11 @@ def recorded(tmp_path):
                 at += OPERATOR_US
         path = tmp_path / "trace.json"
         devices = [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}]
-        path.write_text(json.dumps({"deviceProperties": devices, "traceEvents": events}))
+        path.write_text(
+            json.dumps(
+                {"deviceProperties": devices, "tb_bottleneck": {"schema": 1, "context": facts}, "traceEvents": events}
+            )
+        )
         return str(path)
 
     return write
