@@ -11,15 +11,13 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.bottlenecks.memory.fusion import top_level
+from tb_bottleneck.bottlenecks.memory.fusion import loop_time, top_level
 from tb_bottleneck.measures.trace.window_rows import in_host_steps, with_example
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 
 CELLS = frozenset(f"aten::{name}_cell" for name in ("lstm", "gru", "rnn_tanh", "rnn_relu"))
 _BACKWARD = re.compile(r"autograd::engine::evaluate_function: \w*(Lstm|Gru|Rnn)\w*CellBackward", re.IGNORECASE)
-LONGEST_PAUSE_NS = 2_000_000
-"""Longest time between two cells of a loop that counts as time of the loop. A choice."""
 
 
 def cells_per_step(recording: Recording) -> Measure | Missing:
@@ -53,11 +51,5 @@ def recurrent_cells(recording: Recording) -> Spans:
     backward = recording.trace.rows(Kind.CPU_OP)
     backward = backward[in_host_steps(recording, events.start[backward])]
     called = name_matches(recording.trace.names, events.name[backward], lambda name: _BACKWARD.match(name) is not None)
-    starts, ends = [], []
-    for rows in (forward, backward[called]):
-        rows = rows[np.argsort(events.start[rows], kind="stable")]
-        following = np.append(events.start[rows][1:], np.iinfo(np.int64).max)[: len(rows)]
-        end = events.end[rows]
-        starts.append(events.start[rows])
-        ends.append(np.where(following - end < LONGEST_PAUSE_NS, following, end))
-    return union(np.concatenate(starts), np.concatenate(ends))
+    parts = [loop_time(recording, rows) for rows in (forward, backward[called])]
+    return union(np.concatenate([part.starts for part in parts]), np.concatenate([part.ends for part in parts]))

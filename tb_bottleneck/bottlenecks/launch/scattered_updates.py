@@ -8,9 +8,9 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.intervals import Spans, subtract, union
+from tb_bottleneck.base.intervals import Spans, subtract
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.bottlenecks.memory.fusion import top_level
+from tb_bottleneck.bottlenecks.memory.fusion import loop_time, top_level
 from tb_bottleneck.measures.trace.window_rows import host_step_of, with_example
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.table import Ints
@@ -29,8 +29,6 @@ READS = frozenset(f"aten::{name}" for name in ("item", "detach", "detach_", "to"
 MIN_UPDATES, MAX_KINDS, MIN_PART = 40, 4, 0.25
 """Smallest number of operators of a loop, largest number of their names, and smallest share of UPDATES. Layers without
 parameters, such as chains of additions, have fewer operators or more names. All are choices."""
-LONGEST_PAUSE_NS = 1_000_000
-"""Longest time between two operators of a loop that counts as time of the loop. A choice."""
 
 
 def scattered_updates_per_step(recording: Recording) -> Measure | Missing:
@@ -60,12 +58,7 @@ def idle_in_scattered_updates(recording: Recording) -> Measure:
 @memoized
 def scattered_updates(recording: Recording) -> Spans:
     """Returns the time of all loops over tensors, without Optimizer.step."""
-    events, rows = recording.trace.events, _rows(recording)
-    starts, ends = events.start[rows], events.end[rows]
-    following = np.append(starts[1:], np.iinfo(np.int64).max)[: len(rows)]
-    # The Python of the loop between two of its operators belongs to it.
-    ends = np.where(following - ends < LONGEST_PAUSE_NS, following, ends)
-    return subtract(union(starts, ends), recording.optimizer_steps)
+    return subtract(loop_time(recording, _rows(recording)), recording.optimizer_steps)
 
 
 @memoized

@@ -112,6 +112,19 @@ def top_level(recording: Recording) -> Ints:
     return top
 
 
+LONGEST_PAUSE_NS = 2_000_000
+"""Longest time between two operators of a loop that counts as time of the loop. A choice."""
+
+
+def loop_time(recording: Recording, rows: Rows) -> Spans:
+    """Returns the time of loops whose operators are `rows` of `trace.events`, with the short pauses between them, in
+    which the Python of the loop runs."""
+    events, rows = recording.trace.events, rows[np.argsort(recording.trace.events.start[rows], kind="stable")]
+    starts, ends = events.start[rows], events.end[rows]
+    following = np.append(starts[1:], np.iinfo(np.int64).max)[: len(rows)]
+    return union(starts, np.where(following - ends < LONGEST_PAUSE_NS, following, ends))
+
+
 def _repeats(keys: Ints) -> Iterator[tuple[int, int, int]]:
     """Yields the repetitions in `keys`, which has one number per operator (equal operators have equal numbers), as
     (position, period, number of repetitions). The yielded parts of `keys` do not overlap. Short periods come first."""
