@@ -45,8 +45,12 @@ export function FindingCard({ cause, title, subtitle, regime, aside, places, fix
         </div>
         {fix && (
           <div>
-            {(fix.patch || fix.code) && <CodeBlock text={fix.patch || fix.code} label={`code that fixes “${title}”`} />}
-            {fix.patch && <p class="confirm">A patch of this program, for <code>patch -p0</code>. It is not applied.</p>}
+            {(fix.patch || fix.code) && <CodeBlock text={fix.patch ? added(fix.patch) : fix.code} label={`code that fixes “${title}”`} />}
+            {fix.patch && (
+              <Fold title="As a patch of this program, for patch -p0">
+                <CodeBlock text={fix.patch} label={`patch that fixes “${title}”`} />
+              </Fold>
+            )}
             {fix.command && (
               <p class="confirm">
                 <strong>To measure it:</strong> <code>{fix.command}</code>
@@ -68,6 +72,13 @@ export function FindingCard({ cause, title, subtitle, regime, aside, places, fix
       {children}
     </section>
   );
+}
+
+/** The lines that a patch adds, without their common indentation. */
+function added(patch: string): string {
+  const lines = patch.split("\n").filter((line) => line.startsWith("+") && !line.startsWith("+++ ")).map((line) => line.slice(1));
+  const indent = Math.min(...lines.map((line) => line.search(/\S|$/)));
+  return lines.map((line) => line.slice(indent)).join("\n");
 }
 
 /** A link to the official documentation of a fix. An address of another kind is not linked: a report is not trusted. */
