@@ -72,7 +72,7 @@ def blocks_of(events: MemoryEvents) -> Blocks:
 
 
 SAME_RESERVED = 0.98
-"""A choice."""
+"""Share of the most reserved bytes from which on an event may be the peak. A choice."""
 
 
 def peak_row(reserved: Ints, in_use: Ints) -> int:

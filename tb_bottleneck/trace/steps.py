@@ -174,14 +174,12 @@ def _without_damaged(trace: Trace, found: Steps) -> Steps | None:
     if len(ops) and len(calls):
         has_work = np.zeros(len(calls), np.bool_)
         has_work[ops.call[ops.launched]] = True
-        launching = calls.role == Role.LAUNCH
-        launches, working = (
-            np.histogram(calls.start[rows], steps.host)[0] for rows in (launching, launching & has_work)
-        )
-        lost = 1 - working / np.maximum(launches, 1)
-        lost[launches == 0] = 0.0
-        if lost.min() == 0.0:
-            damaged |= lost >= LOST_IN_STEP
+        step = np.searchsorted(steps.host, calls.start, side="right") - 1
+        launching = (calls.role == Role.LAUNCH) & (step >= 0) & (step < len(steps))
+        launches = np.bincount(step[launching], minlength=len(steps))
+        lost = np.bincount(step[launching & ~has_work], minlength=len(steps))
+        if ((launches > 0) & (lost == 0)).any():  # otherwise, these launches are not linked to their work
+            damaged |= lost > LOST_IN_STEP * launches
     if damaged.all():
         return steps
     edges = np.flatnonzero(np.diff(np.concatenate(([True], damaged, [True])).astype(np.int8)))

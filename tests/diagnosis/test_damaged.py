@@ -95,3 +95,15 @@ def test_steps_of_which_each_lacks_kernels_are_all_kept(tmp_path: Path) -> None:
     assert "kernels_lost" in codes
     assert "damaged_steps" not in codes
     assert report.window.steps == STEPS - 1
+
+
+def test_an_empty_step_beside_kernels_without_a_link_to_their_launch_is_not_the_only_one(tmp_path: Path) -> None:
+    def without_links(of: list[Event]) -> None:
+        for each in kernels(of):
+            each["args"] = {**each["args"], "correlation": 0}
+        for each in [each for each in of if each["ts"] >= 5 * STEP_US and each["cat"] == "cuda_runtime"]:
+            of.remove(each)
+
+    report = report_of(tmp_path, without_links)
+    assert "damaged_steps" not in [reason.code for reason in report.health.reasons]
+    assert report.window.steps >= STEPS - 2

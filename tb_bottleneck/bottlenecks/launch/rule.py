@@ -13,7 +13,7 @@ Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/polic
 
 from dataclasses import replace
 
-from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.allocator.facts import fitting_batch
 from tb_bottleneck.bottlenecks.communication.facts import data_parallel_devices, devices_used, idle_during_other_devices
@@ -44,7 +44,7 @@ from tb_bottleneck.bottlenecks.memory.fusion import (
     unbatched_calls,
 )
 from tb_bottleneck.bottlenecks.rule_types import CLEAR, Cause, Judgement, Rule, idle_judgement
-from tb_bottleneck.measures.measure_set import Measures
+from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.profiler_overhead import overhead_left, profiler_overhead
 from tb_bottleneck.measures.trace import Recording
 from tb_bottleneck.measures.trace.process_facts import on_windows
@@ -62,6 +62,7 @@ LOOPING_LAUNCHES = 100
 COMPILED = 0.5
 # A tenth of the window in a loop over items is worth reporting, as for the whole regime.
 MIN_UNBATCHED_SHARE = FIRES_AT
+# Fewer cells per step are not a loop over time. A choice, as for calls of one item.
 SEVERAL_CELLS = 8.0
 # One check per step, such as that of a gradient scaler, is usual. A loop or checks with this share of the window are
 # worth naming: one line of code changes them. Both numbers are choices.
@@ -142,7 +143,7 @@ def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]
     elif compiled and not measures.value(graph_launches, otherwise=0.0):
         causes = [Cause("no_graph", share, (compiled_kernels, graph_launches, *evidence))]
     else:
-        causes = [*_micro_batches(measures), *_cells(measures), *_scattered(measures)]
+        causes = [cause for one in (_MICRO_BATCHES, _CELLS, _SCATTERED) for cause in one.causes(measures)]
         rest = max(share - sum(cause.cost_share for cause in causes), 0.0)
         if rest >= FIRES_AT or not causes:  # the fixes of the specific causes remove most launches
             causes.append(Cause("small_kernels", rest, (*evidence, fitting_batch)))
@@ -152,59 +153,46 @@ def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]
     loop = _loop(measures)
     if loop and loop[0].cost_share >= ALL_BY_OPTIMIZER * share:
         causes = []  # nothing else launches small kernels
-    return (*causes, *_checks(measures), *_unbatched(measures), *loop)
+    return (*causes, *_CHECKS.causes(measures), *_UNBATCHED.causes(measures), *loop)
 
 
-def _micro_batches(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns the cause `small_batch` if micro-batches leave the device idle for at least MIN_UNBATCHED_SHARE of the
-    window; otherwise ()."""
-    idle = measures.value(idle_in_micro_batches, otherwise=0.0)
-    if idle < MIN_UNBATCHED_SHARE:
-        return ()
-    part = min(idle, measures.account.share(Regime.LAUNCH))
-    shown = (micro_batches_per_step, idle_in_micro_batches, fitting_batch)
-    return (Cause("small_batch", part, shown, bounded=False),)
+class _Specific(Record, frozen=True):
+    """A cause of launches that one change of the program removes. `idle` is the device's idle time that it causes, from
+    `least` on (shares of the window). If `count` is given, it must be at least `several` per step."""
+
+    name: str
+    idle: MeasureFunction[Recording]
+    shown: tuple[MeasureFunction[Recording], ...]
+    least: float
+    count: MeasureFunction[Recording] | None = None
+    several: float = 0.0
+
+    def causes(self, measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
+        """Returns the cause if the recording shows it, otherwise ()."""
+        idle = measures.value(self.idle, otherwise=0.0)
+        few = self.count is not None and measures.value(self.count, otherwise=0.0) < self.several
+        if idle < self.least or few:
+            return ()
+        part = min(idle, measures.account.share(Regime.LAUNCH))
+        return (Cause(self.name, part, (*self.shown, self.idle), bounded=False),)
 
 
-def _cells(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns the cause `recurrent_cells` if loops over at least SEVERAL_CELLS recurrent cells leave the device idle
-    for at least FIRES_AT of the window; otherwise ()."""
-    idle = measures.value(idle_in_cells, otherwise=0.0)
-    if idle < FIRES_AT or measures.value(cells_per_step, otherwise=0.0) < SEVERAL_CELLS:
-        return ()
-    part = min(idle, measures.account.share(Regime.LAUNCH))
-    return (Cause("recurrent_cells", part, (cells_per_step, operators, idle_in_cells), bounded=False),)
-
-
-def _scattered(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns the cause `scattered_updates` if loops over tensors leave the device idle for at least MIN_SPECIFIC_SHARE
-    of the window; otherwise ()."""
-    idle = measures.value(idle_in_scattered_updates, otherwise=0.0)
-    if idle < MIN_SPECIFIC_SHARE:
-        return ()
-    part = min(idle, measures.account.share(Regime.LAUNCH))
-    shown = (scattered_updates_per_step, scattered_operators, idle_in_scattered_updates)
-    return (Cause("scattered_updates", part, shown, bounded=False),)
-
-
-def _checks(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns the cause `device_checks` if at least SEVERAL_CHECKS per step leave the device idle for at least
-    MIN_SPECIFIC_SHARE of the window; otherwise ()."""
-    idle = measures.value(idle_in_checks, otherwise=0.0)
-    if idle < MIN_SPECIFIC_SHARE or measures.value(checks_per_step, otherwise=0.0) < SEVERAL_CHECKS:
-        return ()
-    part = min(idle, measures.account.share(Regime.LAUNCH))
-    return (Cause("device_checks", part, (checks_per_step, idle_in_checks), bounded=False),)
-
-
-def _unbatched(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns the cause `unbatched_calls` if a loop over the items of a batch leaves the device idle for at least
-    MIN_UNBATCHED_SHARE of the window; otherwise ()."""
-    idle = measures.value(idle_in_unbatched_calls, otherwise=0.0)
-    if idle < MIN_UNBATCHED_SHARE:
-        return ()
-    part = min(idle, measures.account.share(Regime.LAUNCH))
-    return (Cause("unbatched_calls", part, (unbatched_calls, idle_in_unbatched_calls, kernel_time), bounded=False),)
+_MICRO_BATCHES = _Specific(
+    "small_batch", idle_in_micro_batches, (micro_batches_per_step, fitting_batch), MIN_UNBATCHED_SHARE
+)
+_CELLS = _Specific(
+    "recurrent_cells", idle_in_cells, (cells_per_step, operators), FIRES_AT, cells_per_step, SEVERAL_CELLS
+)
+_SCATTERED = _Specific(
+    "scattered_updates",
+    idle_in_scattered_updates,
+    (scattered_updates_per_step, scattered_operators),
+    MIN_SPECIFIC_SHARE,
+)
+_CHECKS = _Specific(
+    "device_checks", idle_in_checks, (checks_per_step,), MIN_SPECIFIC_SHARE, checks_per_step, SEVERAL_CHECKS
+)
+_UNBATCHED = _Specific("unbatched_calls", idle_in_unbatched_calls, (unbatched_calls, kernel_time), MIN_UNBATCHED_SHARE)
 
 
 def _loop(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
