@@ -39,6 +39,8 @@ def anomaly_share(recording: Recording) -> Measure | Missing:
 def anomaly_detection(recording: Recording) -> Spans:
     """Returns the time of the tracebacks and checks of anomaly detection; none if it is off."""
     trace, events = recording.trace, recording.trace.events
+    if not _CHECKS.intersection(trace.names):  # usual; the search below reads all operators and frames
+        return union((), ())
     rows = trace.rows(Kind.CPU_OP, Kind.PYTHON)
     rows = rows[in_host_steps(recording, events.start[rows])]
     names = events.name[rows]

@@ -48,9 +48,10 @@ def micro_batches(recording: Recording) -> RepeatedCalls:
     starts = events.start[rows]
     roots = np.flatnonzero(name_matches(recording.trace.names, events.name[rows], BACKWARD.__eq__))
     step = host_step_of(recording, starts[roots])
-    keys = np.stack((events.name[rows], events.signature[rows]), axis=1)
+    several = len(roots) > len(np.unique(step))  # usually not
+    keys = np.stack((events.name[rows], events.signature[rows]), axis=1) if several else roots[:0]
     begin, end, first = [], [], []
-    for number in np.unique(step).tolist():
+    for number in np.unique(step).tolist() if several else ():
         own = roots[step == number].tolist()
         passes = [keys[one + 1 : other + 1] for one, other in pairwise(own)]
         length = len(passes[0]) if passes else 0
