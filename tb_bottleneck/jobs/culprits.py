@@ -35,7 +35,7 @@ class Intervals:
     The intervals combine the errors of the gains of a single recording (replay/gain.py) with those that only a job has:
 
     - the fix: its low and its high estimate (see Candidate), and the possibility that the fix takes effect only in part
-      (PARTIAL_EFFECT).
+      (gain_in_part).
     - the profiler: with the profiler, dispatching may take up to MAX_HOST_SLOWDOWN times as long. On the CPU,
       dispatching cannot be separated from other work.
     - the hosts of the next run, which are faster or slower than in this run (HOST_DRIFT).

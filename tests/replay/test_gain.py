@@ -13,7 +13,7 @@ from tb_bottleneck.bottlenecks.host.fixes import WITHOUT_PYTHON
 from tb_bottleneck.bottlenecks.input.fixes import WORKERS as LOADER
 from tb_bottleneck.bottlenecks.sync.fixes import WAITS
 from tb_bottleneck.replay import gain as module
-from tb_bottleneck.replay.gain import PARTIAL_EFFECT, gain_of, shortest_window, without_fixes
+from tb_bottleneck.replay.gain import gain_in_part, gain_of, shortest_window, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.modified_graph import Estimate
 
@@ -108,8 +108,15 @@ def below(found):
 def test_a_fix_may_take_effect_in_part():
     found = gained(WAITING, WAITS)
     assert found.expected > 1.1
-    partial = 1 / (1 - PARTIAL_EFFECT + PARTIAL_EFFECT / found.expected)
-    assert found.low < partial < found.expected
+    assert found.low < gain_in_part(found.expected) < found.expected
+
+
+def test_a_larger_saving_comes_more_completely():
+    """The share of the saving that a fix brings at least: most of it where it saves most of the step."""
+    shares = [(1 - 1 / gain_in_part(gain)) / (1 - 1 / gain) for gain in (1.1, 2.0, 10.0)]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.65
+    assert shares[-1] > 0.85
 
 
 def test_what_was_recorded_once_may_be_rare_in_the_run():

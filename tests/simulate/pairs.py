@@ -99,9 +99,12 @@ def gains_by(
     name: str, slow: Run, program: Program, fix: Callable[[Program, Variation], Program]
 ) -> tuple[float, float]:
     """Returns the gain of the ideal fix of the program, and of one that varies as drawn by this name."""
-    runs = (Machine(how.applied(fix(program, how))).run() for how in (IDEAL, drawn(name)))
-    ideal, varied = (step_ns(slow) / step_ns(run) for run in runs)
-    return ideal, varied
+
+    def gain(how: Variation) -> float:
+        return step_ns(slow) / step_ns(Machine(how.applied(fix(program, how))).run())
+
+    ideal = gain(IDEAL)
+    return ideal, gain(drawn(name, ideal))
 
 
 def recorded_report(run: Run, stacks: bool, keep: Callable[[AnalysedRecording], None] | None = None) -> Report:

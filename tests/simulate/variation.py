@@ -5,8 +5,9 @@ The spreads are measured on real recordings, the pairs of the folder TB_BOTTLENE
   the root mean square of the logarithm of the ratio is 0.13. These are 11 pairs: before and after of kineto_*_b, flux,
   nanogpt and six of sam2 (change or not, the calls are the same), and both kineto recordings of either kind.
 - DEVICE: the same for kernels of equal names, 0.02 (9 pairs: those in which the change leaves the kernels alone).
-- SHARE: the saving that came / the predicted saving has a standard deviation of 0.25 (16 changes, GAINS.md). Code
-  is rewritten in part, or a part of it cannot be. In the simulator no fix saves more than all.
+- SHARE: the saving that came / the predicted saving has a standard deviation of 0.25 (16 changes, GAINS.md), and a
+  smaller one if the fix saves most of the step (replay/gain.py). Code is rewritten in part, or a part of it cannot be.
+  In the simulator no fix saves more than all.
 - WORKERS: workers share memory, cores and storage. Beside four of them a V100's step took 12 % longer, beside two of
   them on two cores the model took 35 % longer.
 """
@@ -62,14 +63,14 @@ class Variation:
 IDEAL = Variation()
 
 
-def drawn(name: str) -> Variation:
-    """Returns the variation of the fixed run with this name, which is its seed."""
+def drawn(name: str, gain: float) -> Variation:
+    """Returns the variation of the fixed run with this name, which is its seed. `gain` is that of the whole fix."""
     rng = random.Random(f"variation {name}")
     return Variation(
         host=math.exp(rng.gauss(0.0, HOST)),
         device=math.exp(rng.gauss(0.0, DEVICE)),
         workers=rng.uniform(1.0, WORKERS),
-        share=min(rng.gauss(1.0, SHARE), 1.0),
+        share=min(rng.gauss(1.0, SHARE / max(gain, 1.0) ** 0.5), 1.0),
         rng=rng,
     )
 

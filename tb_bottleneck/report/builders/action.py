@@ -8,6 +8,8 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # From this width (high - low) of an interval on, factors have one decimal place, because the second one is not known.
 WIDE = 0.15
+# From this ratio high / low on, an interval has no middle that is worth stating.
+VAGUE = 3.0
 _PARTS = {"optimizer_alone": "the optimizer step", "one_operator": "this operator"}
 """Maps the code of a health reason to the only part of the training that such a recording contains."""
 _TIMES = "\N{MULTIPLICATION SIGN}"
@@ -92,6 +94,9 @@ def _of_basis(gain: pb.Speedup) -> str:
 
 
 def _simulated(expected: float, low: float, high: float) -> str:
+    if high > VAGUE * low:
+        range_text = f"{_times(low, 1)} to {_times(high, 1)}{_TIMES}"
+        return f"{range_text} faster (the recording does not show how much; measure it)"
     digits = 1 if high - low >= WIDE else 2
     return f"about {_times(expected, digits)}{_TIMES} faster ({_times(low, digits)} to {_times(high, digits)})"
 

@@ -54,10 +54,15 @@ def test_an_action_in_another_regime_than_the_headline_has_its_own_cause():
 
 @pytest.mark.parametrize(
     ("total", "low", "high", "text"),
-    [(1.08, 1.06, 1.12, "about 1.08x faster (1.06 to 1.12)"), (26.1, 2.8, 49.7, "about 26x faster (2.8 to 50)")],
+    [(1.08, 1.06, 1.12, "about 1.08x faster (1.06 to 1.12)"), (26.1, 12.8, 29.7, "about 26x faster (13 to 30)")],
 )
 def test_digits_follow_the_interval(total, low, high, text):
     assert said(report(plan=[step("Fix it", total, low, high)])) == f"Fix it: {text}"
+
+
+def test_a_wide_interval_has_no_middle():
+    wide = said(report(plan=[step("Fix it", 5.4, 1.6, 6.0)]))
+    assert wide == "Fix it: 1.6 to 6.0x faster (the recording does not show how much; measure it)"
 
 
 def test_a_bound_is_an_upper_limit():

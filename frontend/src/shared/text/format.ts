@@ -145,6 +145,9 @@ export function sample(value: number | null | undefined, unit: string): string {
   }
 }
 
+/** From this ratio high / low on, an interval has no middle that is worth stating. */
+const VAGUE = 3;
+
 /** The gain of a fix as text, and its basis. */
 export function speedup(gain: Speedup | undefined): { readonly gain: string; readonly basis: string } {
   if (gain === undefined || gain.basis === "none") {
@@ -152,6 +155,9 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
   }
   switch (gain.basis) {
     case "replay":
+      if (gain.high > VAGUE * gain.low) {
+        return { gain: between(gain.low, gain.high), basis: "simulated; the recording does not show how much, measure it" };
+      }
       return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}${gain.unless ? `; ${gain.unless}` : ""}` };
     case "bound":
       if (times(gain.high) !== times(gain.expected)) {
