@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
+from tb_bottleneck.attribution.telemetry.first_epoch import first_epoch_of
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.gpu_unused import telemetry_rule as gpu_unused
@@ -153,10 +154,15 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
     defects = list(telemetry_defects(recording, reader.dropped))
     if any(defect.fatal for defect in defects):
         return Facts(identity, TelemetryTexts(), origin, defects)
-    whole, phases = recording, phases_of(recording)
-    latest_phase_only = latest and len(phases) > 1
-    if latest_phase_only:
-        recording = TelemetryRecording(reader.telemetry, since=phases[-1].begin)
+    whole, phases, in_doubt = recording, phases_of(recording), tuple(defects)
+    latest_phase_only, cached = latest and len(phases) > 1, first_epoch_of(reader.telemetry)
+    since = phases[-1].begin if latest_phase_only else 0
+    if cached is not None and cached.end > since:
+        since = cached.end
+        figures = {"steps": float(cached.steps), "times": cached.times_longer}
+        defects.append(Defect("first_epoch_fills_cache", False, figures))
+    if since:
+        recording = TelemetryRecording(reader.telemetry, since)
     parameters = parameter_bytes(recording.facts.get("parameters_by_dtype"))
     return Facts(
         identity,
@@ -165,7 +171,7 @@ def _diagnose(reader: TelemetryReader, identity: ReportIdentity, latest: bool, p
         defects,
         window=telemetry_window(recording),
         account=recording.account,
-        diagnosis=_judge(recording, defects),
+        diagnosis=_judge(recording, in_doubt),
         places=parts.build("places", lambda: _places(recording)),
         phases=phases,
         latest_phase_only=latest_phase_only,
