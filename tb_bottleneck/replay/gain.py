@@ -14,7 +14,7 @@ The deviations of the gain are logarithms. Deviations of independent sources add
 """
 
 from collections.abc import Iterable, Mapping
-from math import exp, hypot, log
+from math import exp, hypot, log, sqrt
 
 from tb_bottleneck.base.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.measure import Record
@@ -131,7 +131,7 @@ def gain_in_part(gain: float) -> float:
 
     `gain` is the expected gain, old step time / new step time. The saved share of the step time is 1 - 1 / `gain`.
     """
-    part = 1 - QUANTILE * SAVING_DEVIATION / max(gain, 1.0) ** 0.5
+    part = 1 - QUANTILE * SAVING_DEVIATION / sqrt(max(gain, 1.0))
     return 1 / (1 - part + part / gain)
 
 

@@ -17,7 +17,7 @@ from tb_bottleneck.report.efficiency.figures import joined_efficiency, with_rate
 from tb_bottleneck.report.memory_alert import joined_memory, with_alert_of
 from tb_bottleneck.report.profiler_slowdown import unprofiled_of
 from tb_bottleneck.report.same_process import pairs_of
-from tb_bottleneck.report.trace_or_telemetry import TIMED_IN_THE_RUN, Trust, trust_of
+from tb_bottleneck.report.trace_or_telemetry import SEEN_ON_THE_THREAD, TIMED_IN_THE_RUN, Trust, trust_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 CAUSE = "growing_steps"
@@ -82,6 +82,7 @@ def join(reports: Iterable[tuple[str, pb.Report]]) -> list[pb.Report]:
         traces = sorted((joined[trace] for trace, of in pairs if of == at), key=lambda trace: trace.source)
         report = with_growth(joined[at], traces)
         for trace_report in reversed(traces):  # the latest one is most like the state of the run
+            report = _with_causes_on_thread(report, trace_report)
             if trust_of(trace_report, report).source == "telemetry":
                 report = _with_places(report, trace_report)
         joined[at] = alone[at] = report
@@ -161,6 +162,29 @@ def _is_outside_steps(finding: pb.Finding) -> bool:
     return finding.cause in ABOUT_THE_RUN or finding.regime == Regime.INTERRUPTION
 
 
+def _with_causes_on_thread(telemetry: pb.Report, trace: pb.Report) -> pb.Report:
+    """Returns a copy of `telemetry` whose findings about waits for batches are those of the trace, if its Python frames
+    show what the training thread waits for."""
+    causes = [finding for finding in trace.findings if finding.cause in SEEN_ON_THE_THREAD]
+    report = _copy(telemetry)
+    at = next((at for at, finding in enumerate(report.findings) if finding.regime == Regime.INPUT), None)
+    if causes and at is not None:
+        others = [finding for finding in telemetry.findings if finding.regime != Regime.INPUT]
+        del report.findings[:]
+        report.findings.extend([*others[:at], *map(_without_times, causes), *others[at:]])
+        return led_by_action(report)
+    return report
+
+
+def _without_times(finding: pb.Finding) -> pb.Finding:
+    """Returns a copy without the times of occurrences, which are on the clock of another recording."""
+    copy = _copy_of(finding)
+    for row in copy.evidence:
+        row.ClearField("begin_ns")
+        row.ClearField("end_ns")
+    return copy
+
+
 def _with_places(telemetry: pb.Report, trace: pb.Report) -> pb.Report:
     """Returns a copy of `telemetry` whose findings and headline name the places of the trace's findings about the same
     regimes. A wait for the device outside of the phases of a step is Python outside torch for telemetry."""
@@ -183,12 +207,9 @@ def _lead_with(trusted: pb.Report, other: pb.Report) -> None:
 
     Times of occurrences are removed from the copies, because they are on the clock of another recording."""
     regime = trusted.verdict.regime
-    leading = [_copy_of(finding) for finding in trusted.findings if finding.regime == regime]
+    leading = [_without_times(finding) for finding in trusted.findings if finding.regime == regime]
     if not leading:
         return
-    for row in (row for finding in leading for row in finding.evidence):
-        row.ClearField("begin_ns")
-        row.ClearField("end_ns")
     rest = [finding for finding in other.findings if finding.regime != regime]
     del other.findings[:]
     other.findings.extend([*leading, *rest])

@@ -32,10 +32,17 @@ OUTSIDE_A_TRACE = frozenset(
 """Causes in the machine, in worker processes or in the run as a whole. The monitor can see these causes; a trace of a
 few steps cannot."""
 
+SEEN_ON_THE_THREAD = frozenset({"iterator_per_batch", "samples_one_by_one", "slow_sampler", "tensors_from_lists"})
+"""Causes of waits for batches that the Python frames of a trace show. The state of workers, cores and storage, from
+which telemetry names a cause, does not tell them apart."""
+
 MIN_STEPS_OF_RUN = 20
 REPRESENTS = 0.5
 """If the steps of a trace take less than this part of the run's mean step time, the trace shows less than half of the
 run's time: the remaining time is in steps that the trace does not contain. Chosen."""
+SLOWER = 1.5
+"""If the steps of a trace take at least this many times as long as the mean step of the run, the trace does not decide.
+Chosen: the steps of one part of a run differ by less."""
 ALIKE = 0.8
 """If the steps of a trace take at least this part of the run's mean step time, they count as like the other steps of
 the run. Chosen."""
@@ -93,15 +100,27 @@ def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
     return min(step / run, 1.0) * (1.0 - min(compiled, 1.0))
 
 
+def _is_slower(trace: pb.Report, telemetry: pb.Report) -> bool:
+    """Returns True if the steps of the trace, and those directly before it without the profiler, took at least SLOWER
+    times as long as the mean step of the run: they belong to a part of the run that is over."""
+    times, run = [trace.window.step_ns.mean, step_ns_of(trace) or 0.0], telemetry.window.step_ns.mean
+    known = trace.HasField("unprofiled") and run > 0 and telemetry.window.steps >= MIN_STEPS_OF_RUN
+    return known and min(times) >= SLOWER * run
+
+
 def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     """Returns the evidence source to trust, "trace" or "telemetry", and the key of the reason."""
     seen, said = trace.verdict, telemetry.verdict
     names_problem = said.severity != "none"
     if represented_share(trace, telemetry) < REPRESENTS:
         return "telemetry", "not_representative"
+    if _is_slower(trace, telemetry):
+        return "telemetry", "slower_than_run"
     cause = telemetry.findings[0].cause if telemetry.findings else ""
     if names_problem and cause in MACHINE_CAUSES and _program_leads(trace, telemetry):
         return "trace", "program_first"
+    if seen.regime == said.regime and any(found.cause in SEEN_ON_THE_THREAD for found in trace.findings[:1]):
+        return "trace", "agree"
     if names_problem and cause in OUTSIDE_A_TRACE and not _same_cause(trace, cause):
         if _is_worse(seen, said) and (seen.confidence != "low" or said.confidence == "low"):
             return "trace", "worse_in_trace"

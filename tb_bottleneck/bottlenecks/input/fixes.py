@@ -9,6 +9,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.bottlenecks.host.facts import batch_operator_share, created_share
+from tb_bottleneck.bottlenecks.input import batch_work
 from tb_bottleneck.bottlenecks.input.loader import (
     LONGEST_HANDOVER_NS,
     SINGLE_PROCESS_ITERATOR,
@@ -279,5 +280,6 @@ FIXES = {
     "slow_loader": LOADER,
     "batches_in_the_loop": LOOP,
     "created_on_host": ON_DEVICE,
+    **batch_work.FIXES,
 }
 """The scenario that simulates the fix of each cause."""

@@ -7,12 +7,13 @@ appears as Python.
 Source: torch-tb-profiler's rule for data loading, 5 % (tb_plugin/torch_tb_profiler/profiler/data.py). Storage is the
 cause if frames that read take half of the loader's time, or if slow fetches (calls that return the next batch) exceed
 the median fetch by a third of this time in total. A fetch is slow from three times the median on (the method's rule for
-outliers). In both cases, more workers would wait for the same storage. Too few workers are the cause only from 6
-fetches on, because fewer may be the start of the workers, or one late batch. If the monitor sampled the workers, and
-the workers make batches for 90 % of their time, 6 batches are enough. If only one of fewer fetches waited, the wait is
-not known to recur, as with an interruption of a single step: the wait may be the conclusion about the run, but is not
-recoverable. The wait for the first batch of a run does not recur. With a worker for each core, more workers would only
-take turns. Workers that are behind set the pace (bottlenecks/input/loader_workers.py).
+outliers). In both cases, more workers would wait for the same storage. Work on batches that workers would only repeat
+(bottlenecks/input/batch_work.py) is the cause before both, if it takes half of the loader's time. Too few workers are
+the cause only from 6 fetches on, because fewer may be the start of the workers, or one late batch. If the monitor
+sampled the workers, and the workers make batches for 90 % of their time, 6 batches are enough. If only one of fewer
+fetches waited, the wait is not known to recur, as with an interruption of a single step: the wait may be the conclusion
+about the run, but is not recoverable. The wait for the first batch of a run does not recur. With a worker for each
+core, more workers would only take turns. Workers that are behind set the pace (bottlenecks/input/loader_workers.py).
 """
 
 import math
@@ -21,6 +22,13 @@ from dataclasses import replace
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.host.facts import batch_operator_share, created_share
+from tb_bottleneck.bottlenecks.input.batch_work import (
+    batches_per_iterator,
+    conversion_share,
+    iterator_share,
+    sampler_share,
+    time_per_sample,
+)
 from tb_bottleneck.bottlenecks.input.loader import (
     MIN_FETCHES,
     WORKER_ITERATOR,
@@ -71,6 +79,13 @@ BUSY_STAGES = (workers_at_work, *STAGES)
 LOOP = (preparing_lines, loader_idle, workers_for_loop)
 # How the workers start: recorded facts.
 STARTED = (worker_start_method, workers_persist, on_windows)
+# Work that takes this part of the loader's time is its cause; more workers would repeat it. A choice.
+MOST_OF_LOADER = 0.5
+# An iterator that gives fewer batches was created for one batch. A choice.
+SEVERAL_BATCHES = 2
+# Reading a sample from memory with Python's calls, and adding it to a batch, took 3.8 to 10 us for five data sets of
+# tensors or of rows of arrays. A longer time has work of its own. A choice.
+SHORT_SAMPLE_NS = 30_000
 # The copies to the device are not needed if its tensors are created there.
 COPIES = frozenset({"pageable_copies", "exposed_copies", "blocking_copies", "blocking_uploads"})
 
@@ -97,6 +112,9 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         return (Cause("created_on_host", share, (preparing_lines, created_share, loader_idle), also_fixes=COPIES),)
     if made:
         return (Cause("batches_in_the_loop", share, LOOP),)
+    vectorised = _of_batch_work(measures, share)
+    if vectorised is not None:
+        return (vectorised,)
     if _waits_for_storage(measures):
         reading = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator, *STAGES)
         return (Cause("slow_storage", share, reading),)
@@ -113,6 +131,23 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if isinstance(measures(loader_fetch), Missing):
         return (Cause("batches_in_the_loop", share, LOOP),)
     return (Cause("slow_loader", share, (loader_idle, usual_fetch, slowest_fetch)),)
+
+
+def _of_batch_work(measures: Measures[Recording], share: float) -> Cause[Recording] | None:
+    """Returns the cause of work on batches that neither workers nor storage make shorter, if it takes at least
+    MOST_OF_LOADER of the loader's time. `share` is the regime's share of the window."""
+    if measures.value(batches_per_iterator, math.inf) < SEVERAL_BATCHES:
+        part = measures.value(iterator_share, otherwise=0.0)
+        if part >= MOST_OF_LOADER:
+            return Cause("iterator_per_batch", share * part, (batches_per_iterator, iterator_share, loader_idle))
+    sampler, lists = (measures.value(each, otherwise=0.0) for each in (sampler_share, conversion_share))
+    if sampler >= MOST_OF_LOADER:
+        return Cause("slow_sampler", share * sampler, (sampler_share, loader_idle, batch_time))
+    if measures.value(time_per_sample, math.inf) <= SHORT_SAMPLE_NS:
+        return Cause("samples_one_by_one", share, (time_per_sample, loader_idle, batch_time))
+    if lists >= MOST_OF_LOADER:
+        return Cause("tensors_from_lists", share * lists, (conversion_share, loader_idle, costliest_stage))
+    return None
 
 
 def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]:

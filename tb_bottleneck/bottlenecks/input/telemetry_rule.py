@@ -8,7 +8,8 @@ training's wait, or if each worker uses less than 60 % of a core while threads w
 Linux documentation, accounting/psi). No further worker could run if 90 % of the usable cores are busy and either each
 worker uses 90 % of a core or there is a worker for each usable core. The loader's wait for a core is a cause of its own
 if other processes use half of the usable cores or more while 90 % of the cores are busy. Restarts of workers are the
-cause if half of the wait or more is at the starts of epochs and persistent_workers is False. A quota counts from a
+cause if half of the wait or more is at the starts of epochs and persistent_workers is False, and a new iterator for
+each batch if such a start is in each step. A quota counts from a
 tenth of its periods on, or of the core time that it allows: traceml's warning level for an overhead.
 """
 
@@ -50,12 +51,13 @@ from tb_bottleneck.bottlenecks.input.pipeline import (
     workers_now,
     workers_restart,
 )
-from tb_bottleneck.bottlenecks.input.rule import CORES_FOR_WORKER, FIRES_AT
+from tb_bottleneck.bottlenecks.input.rule import CORES_FOR_WORKER, FIRES_AT, SEVERAL_BATCHES
 from tb_bottleneck.bottlenecks.input.storage import dataset_storage, read_per_sample, storage_advice, workers_wait
 from tb_bottleneck.bottlenecks.interruption.telemetry_facts import (
     epoch_length,
     epoch_start_wait,
     first_batch_time,
+    steps_per_iterator,
     time_to_first_step,
 )
 from tb_bottleneck.bottlenecks.recoverable import loader_core_wait, threads_beside_others, threads_to_use
@@ -152,6 +154,9 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
     if measures.value(quota_throttled, 0.0) >= QUOTA_LIMITS:
         return Cause("cpu_quota", share, (quota_throttled, cores_usable, *wait, threads_to_use, workers_beside_main))
     at_starts = measures.value(epoch_start_wait, 0.0)
+    if measures.value(steps_per_iterator, math.inf) < SEVERAL_BATCHES and at_starts >= MOST_OF_WAIT:
+        kept = (steps_per_iterator, epoch_start_wait, first_batch_time, *wait)
+        return Cause("iterator_per_batch", share * at_starts, kept)
     if measures.value(workers_restart, 0.0) and at_starts >= MOST_OF_WAIT:
         starts = (
             epoch_start_wait,

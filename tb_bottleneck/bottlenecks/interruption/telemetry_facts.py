@@ -162,6 +162,12 @@ def epoch_length(recording: TelemetryRecording) -> Measure | Missing:
     return Measure(float(np.median(distance)), "count", "epoch", len(distance) + 1, EVIDENCE_SOURCE)
 
 
+def steps_per_iterator(recording: TelemetryRecording) -> Measure | Missing:
+    """As `epoch_length`. Missing if the loader has a single batch per epoch, or if this is not known."""
+    batches = recording.fact("epoch_batches")
+    return epoch_length(recording) if batches and batches > 1 else Missing("an epoch may have a single batch")
+
+
 def time_to_first_step(recording: TelemetryRecording) -> Measure | Missing:
     """Time from the first reading of the monitor to the end of the first recorded step (ns)."""
     telemetry = recording.telemetry

@@ -37,6 +37,12 @@ def product_library(recording: Recording) -> Measure | Missing:
     return _word(recording, "torch_blas")
 
 
+def count_of(recording: Recording, name: str) -> int | None:
+    """Returns the fact `name` if its value is a whole number from 1 to 1e9, otherwise None."""
+    value = recording.trace.header.context.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1e9 else None
+
+
 def _word(recording: Recording, name: str) -> Measure | Missing:
     """Returns the fact `name` as a measure if its value is a short text without spaces."""
     value = recording.trace.header.context.get(name)

@@ -136,6 +136,7 @@ def loader_facts(loader: Any) -> dict[str, object]:
         "prefetch_factor": loader.prefetch_factor,
         "persistent_workers": bool(loader.persistent_workers),
         "batch_size": loader.batch_size if loader.batch_size is not None else _batch_size(loader),
+        "epoch_batches": _epoch_batches(loader),
         "loader_classes": None if loader.num_workers else dataset_classes(loader.dataset),
         "worker_start": _start_method(loader) if loader.num_workers else None,
         **storage_facts(loader.dataset),
@@ -154,6 +155,14 @@ def _start_method(loader: Any) -> str:
 def _batch_size(loader: Any) -> int | None:
     size = getattr(loader.batch_sampler, "batch_size", None)
     return size if isinstance(size, int) else None
+
+
+def _epoch_batches(loader: Any) -> int | None:
+    """Returns the number of batches of an epoch; None if the data set or the sampler has no length."""
+    try:
+        return len(loader)
+    except (TypeError, NotImplementedError, AttributeError):
+        return None
 
 
 def _fetched_ahead(loader: Any) -> int:
