@@ -10,11 +10,12 @@ from pathlib import PurePath
 from tb_bottleneck.attribution.profiler_time.removal import without_profiler_time
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import BottleneckError
-from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
+from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, DEVICE_REGIMES, Regime
 from tb_bottleneck.bottlenecks.gpu_unused import rule as gpu_unused
 from tb_bottleneck.bottlenecks.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.bottlenecks.places import cause_places
 from tb_bottleneck.bottlenecks.plan import Prediction, predict
+from tb_bottleneck.bottlenecks.rule_types import Verdict
 from tb_bottleneck.diagnosis.parts import Parts, details_of, headroom_of, trace_unprofiled
 from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
 from tb_bottleneck.measures.measure_set import Measures
@@ -160,11 +161,23 @@ def _judge(recording: Recording, defects: Sequence[Defect], parts: Parts) -> Dia
         unused = gpu_unused.verdict_of(measures)
         return Diagnosis((unused,), Conclusion(unused.regime, unused.judgement.share, "critical"), "high")
     verdicts = judge_all(measures)
+    if any(defect.code == "kernels_before_launch" for defect in defects):
+        verdicts = tuple(map(_without_idle_causes, verdicts))
     conclusion = conclusion_of(verdicts)
     confidence = trace_confidence(recording, defects, conclusion, verdicts)
     timers = parts.build("timers", lambda: timers_text(recording))
     situation = " ".join(filter(None, (situation_of(measures, conclusion), timers)))
     return Diagnosis(verdicts, conclusion, confidence, situation)
+
+
+def _without_idle_causes(verdict: Verdict[Recording]) -> Verdict[Recording]:
+    """Returns the verdict with nothing to recover and with uncertain causes, if it is about time in which the device is
+    idle: with clocks that do not agree, it is not known which of the host's work belongs to this time."""
+    if verdict.regime in DEVICE_REGIMES:
+        return verdict
+    causes = tuple(replace(cause, certain=False) for cause in verdict.judgement.causes)
+    judgement = replace(verdict.judgement, causes=causes, recoverable=0.0, doubtful=0.0, sets_pace=False)
+    return replace(verdict, judgement=judgement)
 
 
 def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, str], tuple[Place, ...]]:

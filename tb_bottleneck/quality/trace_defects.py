@@ -10,6 +10,7 @@ import numpy as np
 from tb_bottleneck.base.intervals import clip, union
 from tb_bottleneck.measures.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR
 from tb_bottleneck.roofline.kernel_bounds import underfilled
+from tb_bottleneck.trace.columns.device_clock import EARLY_SHARE
 from tb_bottleneck.trace.columns.valid_ranges import TWICE
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches
@@ -114,11 +115,6 @@ def _large_kernels(trace: Trace, steps: Steps | None) -> bool:
     return len(large) >= MIN_LARGE_KERNELS and busy > BUSY_SHARE * (steps.end - steps.begin)
 
 
-EARLY_SHARE = 0.01
-"""A larger share of kernels that begin before their launch is a defect. None of 85 public recordings has such a kernel.
-The limit is a choice: rounded times may give a few."""
-
-
 def damage_of(trace: Trace) -> Iterator[Defect]:
     """Yields the defects of a damaged file: a truncated file, and events that could not be read."""
     if trace.truncated:
@@ -140,6 +136,8 @@ def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
     lost = _launches_without_kernel(trace, steps)
     if lost > LOST_KERNELS_SHARE:
         yield Defect("kernels_lost", False, {"share": lost})
+    if trace.clock_shift_ns:
+        yield Defect("device_clock_moved", False, {"time": float(trace.clock_shift_ns)})
     early = _kernels_before_launch(trace)
     if early > EARLY_SHARE:
         yield Defect("kernels_before_launch", False, {"share": early})

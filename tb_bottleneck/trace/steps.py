@@ -170,7 +170,8 @@ def _without_damaged(trace: Trace, found: Steps) -> Steps | None:
     if steps is None or len(steps) < 2:
         return steps
     durations, ops, calls = steps.durations, trace.all_device_ops, trace.calls
-    damaged = (durations > JUMP_FROM * np.median(durations)) & (durations > SHORTEST_JUMP_NS)
+    usual = np.sort(durations)[(len(durations) - 1) // 2]
+    damaged = (durations > JUMP_FROM * usual) & (durations > SHORTEST_JUMP_NS)
     if len(ops) and len(calls):
         has_work = np.zeros(len(calls), np.bool_)
         has_work[ops.call[ops.launched]] = True
@@ -264,20 +265,31 @@ def _whole(trace: Trace) -> Steps | None:
     """Returns one step from the first to the last device operation; without these, from the first to the last operator.
 
     Returns None if there are neither. Device operations launched before the recording are left out. If the host fetched
-    a batch before the first operation, the step starts with the last one of these fetches.
+    a batch before the first operation, the step starts with the last one of these fetches. On the host, it starts with
+    the operator that launches the first operation.
     """
-    ops = trace.device_ops
+    ops, launch = trace.device_ops, None
     if len(ops):
         left_over = ops.left_over()
         begin = int(ops.end[left_over].max() if left_over.any() else ops.start.min())
         end = int(ops.end.max())
+        own = ops.launched & ~left_over
+        launch = _operator_at(trace, int(ops.issued(trace.calls)[own].min())) if own.any() else None
     else:
         rows = trace.rows(Kind.CPU_OP)
         if not len(rows):
             return None
         begin, end = int(trace.events.start[rows].min()), int(trace.events.end[rows].max())
     edges = np.array([_last_fetch_before(trace, begin), end])
-    return Steps("whole", edges, edges) if edges[1] > edges[0] else None
+    host = edges if launch is None else np.array([min(int(edges[0]), launch), end])
+    return Steps("whole", edges, host) if edges[1] > edges[0] else None
+
+
+def _operator_at(trace: Trace, time: int) -> int:
+    """Returns the start of the outermost operator that runs at `time` (ns), or `time` if none does."""
+    rows = trace.rows(Kind.CPU_OP)
+    rows = rows[(trace.events.start[rows] <= time) & (trace.events.end[rows] > time)]
+    return int(trace.events.start[rows].min()) if len(rows) else time
 
 
 def _last_fetch_before(trace: Trace, begin: int) -> int:

@@ -11,6 +11,7 @@ from tb_bottleneck.base.errors import NotATrace
 from tb_bottleneck.sources.kineto import KinetoReader
 from tb_bottleneck.trace.call_lines import KEY, NO_LINES, CallLines, read_call_lines
 from tb_bottleneck.trace.columns.counters import Counters
+from tb_bottleneck.trace.columns.device_clock import with_host_clock
 from tb_bottleneck.trace.columns.graph_dependencies import Flows
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.columns.memory_events import MemoryEvents
@@ -58,6 +59,8 @@ class Trace:
     flows: Flows = field(default_factory=Flows.empty)
     stackless: StacklessSteps | None = None
     """Steps that were recorded without stacks, after all other steps. The tables above do not contain these steps."""
+    clock_shift_ns: int = 0
+    """Time by which the device's work was moved, because its clock differed from that of the host."""
 
     def rows(self, *kinds: Kind) -> Rows:
         """Returns the row numbers of the events whose kind is one of `kinds`, in order of start."""
@@ -178,6 +181,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     counters, counter_names = builder.counters()
     flows = builder.flows()
     events, memory, out_of_range = within_ranges(builder.build(), memory)
+    events, clock_shift_ns = with_host_clock(events)
     return_freed_memory()
     lost = reader.lost + builder.lost + out_of_range
     _refuse_other_objects(len(events) + len(memory), lost)
@@ -201,6 +205,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
         counter_names=counter_names,
         flows=flows,
         stackless=stackless,
+        clock_shift_ns=clock_shift_ns,
     )
 
 

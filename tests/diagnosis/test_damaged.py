@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tb_bottleneck.base.regime import DEVICE_REGIMES
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
@@ -54,6 +55,18 @@ def an_endless_kernel(of: list[Event]) -> None:
     of.append(kernels(of)[30] | {"dur": 80_000e6})
 
 
+def the_clock_of_the_device_is_early(of: list[Event]) -> None:
+    for each in kernels(of):
+        each["ts"] -= 1_700
+
+
+def kernels_without_a_time(of: list[Event]) -> None:
+    for each in of:
+        each["ts"] += 10_000
+    for each in kernels(of)[10:30]:
+        each["ts"] = each["dur"] = 0
+
+
 def report_of(folder: Path, change: Callable[[list[Event]], None] | None = None) -> pb.Report:
     found = events()
     if change is not None:
@@ -71,6 +84,7 @@ def report_of(folder: Path, change: Callable[[list[Event]], None] | None = None)
         (an_hour_passes, "damaged_steps"),
         (kernels_twice, "events_twice"),
         (an_endless_kernel, "events_lost"),
+        (the_clock_of_the_device_is_early, "device_clock_moved"),
     ],
 )
 def test_the_rest_is_judged_as_if_nothing_were_damaged(
@@ -95,6 +109,26 @@ def test_steps_of_which_each_lacks_kernels_are_all_kept(tmp_path: Path) -> None:
     assert "kernels_lost" in codes
     assert "damaged_steps" not in codes
     assert report.window.steps == STEPS - 1
+
+
+def test_kernels_without_a_time_do_not_count_and_leave_no_gain(tmp_path: Path) -> None:
+    report = report_of(tmp_path, kernels_without_a_time)
+    codes = [reason.code for reason in report.health.reasons]
+    assert "events_lost" in codes
+    assert "kernels_before_launch" not in codes
+    assert report.window.steps < STEPS
+
+
+def test_clocks_that_drift_are_not_aligned(tmp_path: Path) -> None:
+    def drifting(of: list[Event]) -> None:
+        for number, each in enumerate(kernels(of)):
+            each["ts"] -= 500 + 10 * number
+
+    report = report_of(tmp_path, drifting)
+    assert "kernels_before_launch" in [reason.code for reason in report.health.reasons]
+    idle = [finding for finding in report.findings if finding.regime not in DEVICE_REGIMES]
+    assert all(finding.speedup.basis == "none" for finding in idle)
+    assert report.findings[0].regime == "compute"
 
 
 def test_an_empty_step_beside_kernels_without_a_link_to_their_launch_is_not_the_only_one(tmp_path: Path) -> None:

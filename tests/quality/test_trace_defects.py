@@ -115,8 +115,11 @@ def test_launches_whose_kernels_were_lost_are_counted(tmp_path):
 def test_a_device_clock_that_is_ahead_is_a_defect(tmp_path):
     """As torch's own validator of traces checks it (torch/profiler/_trace_validator.py)."""
     ahead = [{**kernel, "ts": kernel["ts"] - 400} for kernel in KERNELS]
-    assert "kernels_before_launch" in codes(trace_of(tmp_path, OPERATORS + LAUNCHES + ahead))
-    assert "kernels_before_launch" not in codes(trace_of(tmp_path, OPERATORS + LAUNCHES + KERNELS))
+    drifting = [{**kernel, "ts": kernel["ts"] - 50 * number} for number, kernel in enumerate(KERNELS)]
+    both = {"kernels_before_launch", "device_clock_moved"}
+    assert both & codes(trace_of(tmp_path, OPERATORS + LAUNCHES + ahead)) == {"device_clock_moved"}
+    assert both & codes(trace_of(tmp_path, OPERATORS + LAUNCHES + drifting)) == {"kernels_before_launch"}
+    assert not both & codes(trace_of(tmp_path, OPERATORS + LAUNCHES + KERNELS))
 
 
 def test_fills_may_leave_no_record_on_the_device(tmp_path):

@@ -300,7 +300,7 @@ def _fact_text(name: str, value: float | str) -> str:
         return value
     if name == "share":
         return share_text(value)
-    if name in ("pause", "recorded"):
+    if name in ("pause", "recorded", "time"):
         return duration_text(value)
     return bytes_text(value) if name == "bytes" else f"{value:,.0f}"
 

@@ -33,7 +33,7 @@ T = TypeVar("T", bound=Table)
 FAR_AWAY, TOO_LONG = "time far from the others", "durations too long together"
 SHORTEST_ENDLESS_NS = 60 * NS_PER_S
 """Work of a device that takes less is kept, however short the recording is. A choice."""
-ENDLESS, TWICE = "longer than the recording", "recorded twice"
+ENDLESS, TWICE, TIMELESS = "longer than the recording", "recorded twice", "work of a device without a time"
 
 
 def within_ranges(events: Events, memory: MemoryEvents) -> tuple[Events, MemoryEvents, Counter[str]]:
@@ -46,7 +46,7 @@ def within_ranges(events: Events, memory: MemoryEvents) -> tuple[Events, MemoryE
     if len(events):
         events = _kept(events, _near(events.start, _middle(events.start)), FAR_AWAY, lost)
         events = _kept(events, _summable(events.duration[:]), TOO_LONG, lost)
-    for find, reason in ((_endless, ENDLESS), (_repeated, TWICE)) if len(events) else ():
+    for find, reason in ((_timeless, TIMELESS), (_endless, ENDLESS), (_repeated, TWICE)) if len(events) else ():
         events = _kept_work(events, find, reason, lost)
     if len(events) and not (sizes := _summable(events.bytes[:]) & (events.bytes <= MAX_BYTES)).all():
         events = replace(events, bytes=np.where(sizes, events.bytes, 0))
@@ -56,6 +56,14 @@ def within_ranges(events: Events, memory: MemoryEvents) -> tuple[Events, MemoryE
         sizes = np.maximum.reduce([np.abs(getattr(memory, name)) for name in ("size", "allocated", "reserved")])
         memory = _kept(memory, (sizes <= MAX_BYTES) & _summable(np.abs(memory.size)), "memory events", lost)
     return events, memory, lost
+
+
+def _timeless(rows: Ints, events: Events) -> Ints:
+    """Returns those of `rows` whose events take no time and begin before all events of the host."""
+    host = np.ones(len(events), np.bool_)
+    host[rows] = False
+    first = int(events.start[np.argmax(host)])
+    return np.asarray(rows[(events.duration[rows] == 0) & (events.start[rows] < first)], np.int64)
 
 
 def _endless(rows: Ints, events: Events) -> Ints:
