@@ -150,7 +150,8 @@ def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFi
     share = size / max(memory.account.peak, 1)
     if share < CONSIDERABLE:
         return None
-    sites = memory.sites(chosen & memory.at_peak)
+    # Blocks of autograd's thread have no line of the program.
+    sites = sorted(memory.sites(chosen & memory.at_peak), key=lambda site: not site.place.file)
     at = [Value("at", place_text(site.place), "text") for site in sites[:1] if place_text(site.place)]
     return MemoryFinding(cause, INFO, size, (Value("part", size), Value("part_share", share, "share"), *at))
 

@@ -18,7 +18,7 @@ from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, Earlier
 from tb_bottleneck.memory.recorded_memory import RecordedMemory
 from tb_bottleneck.memory.sites import Place, Site, group_sites
 from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_earlier, without_replaced
-from tb_bottleneck.memory.snapshot.snapshot_places import SnapshotPlaces, attention_stacks, roles_of
+from tb_bottleneck.memory.snapshot.snapshot_places import SnapshotPlaces, attention_nodes, attention_stacks, roles_of
 from tb_bottleneck.memory.snapshot.weight_sets import WeightSets, categories_by_size, has_larger_copies, weight_sets
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
@@ -245,10 +245,12 @@ class SnapshotMemory(RecordedMemory):
     @cached_property
     def attention(self) -> Bools:
         """Mask of `blocks`: True for the matrices of attention that is not fused. They are the blocks that the
-        attention's softmax allocates, and other blocks of the attention with the same sizes."""
+        attention's softmax allocates, and other blocks of the attention and of its backward pass with the same
+        sizes."""
         attends, softmax = attention_stacks(self.snapshot)
         own = self.blocks.known_begin & attends[self.stack]
         sizes = np.unique(self.blocks.size[own & softmax[self.stack]])
+        own |= self.blocks.known_begin & attention_nodes(self.snapshot)[self.stack]
         return np.asarray(own & np.isin(self.blocks.size, sizes), np.bool_)
 
     @cached_property

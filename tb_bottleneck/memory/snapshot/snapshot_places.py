@@ -89,6 +89,19 @@ def attention_stacks(snapshot: AllocatorSnapshot) -> tuple[Bools, Bools]:
     return attends & ~fused, attends & softmax & ~fused
 
 
+# Nodes of autograd for the operators of attention (pytorch tools/autograd/derivatives.yaml). Those of linear layers and
+# activations are not among them.
+_ATTENTION_NODE = re.compile(
+    r"\b(?:Softmax|Bmm|Baddbmm|Div|Mul|Exp|Sub|Neg|Add|MaskedFill|Where|NativeDropout)Backward\d*::apply\b"
+)
+
+
+def attention_nodes(snapshot: AllocatorSnapshot) -> Bools:
+    """Returns a mask of the stacks: those of nodes of autograd that the operators of attention can have."""
+    named = np.array([bool(_ATTENTION_NODE.search(frame.function)) for frame in snapshot.frames], np.bool_)
+    return np.array([named[list(stack)].any() for stack in snapshot.stacks], np.bool_)
+
+
 def _distance(values: Ints, others: Ints) -> Ints:
     """Returns for each of `values` its distance to the nearest number in `others`. `others` must not be empty."""
     ordered = np.unique(others)

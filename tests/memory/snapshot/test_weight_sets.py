@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tb_bottleneck.memory.categories import INDEX, WORKSPACE_BYTES, Category
-from tb_bottleneck.memory.snapshot.snapshot_places import attention_stacks
+from tb_bottleneck.memory.snapshot.snapshot_places import attention_nodes, attention_stacks
 from tb_bottleneck.memory.snapshot.weight_sets import (
     MOST_WORKSPACES,
     WeightSets,
@@ -73,3 +73,11 @@ def test_a_function_that_is_called_attention_needs_no_products():
     attends, softmax = attention_stacks(Stacks(("_softmax", "self_attention", 7), ("_softmax", "loss", 7)))
     assert softmax.tolist() == [True, False]
     assert attends.tolist() == [True, False]
+
+
+def test_nodes_of_autograd_belong_to_attention_by_their_operators():
+    names = ("BmmBackward0", "SoftmaxBackward0", "AddmmBackward0", "GeluBackward0")
+    stacks = Stacks()
+    stacks.frames = [Frame("", 0, f"torch::autograd::generated::{name}::apply(variable_list&&)") for name in names]
+    stacks.stacks = [[at] for at in range(len(names))]
+    assert attention_nodes(stacks).tolist() == [True, True, False, False]
