@@ -3,42 +3,27 @@
 Scenarios of fused optimizers: one kernel for many parameters, which reads and writes each parameter once.
 """
 
-from collections import Counter
-from math import prod
-
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.attribution.training_detection import OPTIMIZER_STEP
 from tb_bottleneck.base.intervals import Spans
-from tb_bottleneck.base.measure import Measure, Record
+from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.bottlenecks.launch.anomaly_detection import anomaly_detection
 from tb_bottleneck.bottlenecks.launch.device_checks import device_checks
+from tb_bottleneck.bottlenecks.launch.optimizer_traffic import optimizer_traffic
 from tb_bottleneck.bottlenecks.launch.recurrent_cells import recurrent_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
-from tb_bottleneck.bottlenecks.memory.fusion import (
-    MANY_PARAMETERS,
-    optimizer_pointwise,
-    pointwise_operators,
-    repeated_calls,
-)
+from tb_bottleneck.bottlenecks.memory.fusion import optimizer_pointwise, repeated_calls
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, scaled_on_cpu, waiting
 from tb_bottleneck.roofline.kernel_bounds import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
-from tb_bottleneck.trace.kernel_names import name_matches
-from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.operands import operands_of
-from tb_bottleneck.trace.table import Floats, Rows
+from tb_bottleneck.trace.table import Floats
 
 DISPATCH_LEFT = {Estimate.EXPECTED: 0.1, Estimate.LOW: 0.33, Estimate.HIGH: 0.0}
 FUSED_PAUSE_NS = 1_000
-STATES = {"SGD": 0, "Adam": 2, "AdamW": 2, "Adagrad": 1}
-"""Tensors of state per parameter of the optimizers with a fused implementation (pytorch docs, torch.optim). Operators
-show the momentum of SGD and the maximum of amsgrad."""
 ELEMENTS = (2**10, 2**12, 2**14, 2**16)
 PER_TRAFFIC_ON_CPU = (0.44, 0.57, 0.71, 0.87)
 """The ratio: (time fused / time of the loop) / (traffic fused / traffic of the loop), for each number of elements of a
@@ -96,75 +81,6 @@ FUSED_OPTIMIZER = Scenario("optimizer", with_fused_optimizer, on_cpu=True)
 def _kernel_share(recording: Recording) -> float:
     share = optimizer_pointwise(recording)
     return share.value if isinstance(share, Measure) else 0.0
-
-
-class Traffic(Record, frozen=True):
-    """The memory traffic of an optimizer that loops over its parameters. `left` is (traffic of a fused optimizer /
-    recorded traffic), at most 1; `elements` is the mean number of elements of a parameter tensor."""
-
-    left: float
-    elements: float
-
-
-@memoized
-def optimizer_traffic(recording: Recording) -> Traffic | None:
-    """Compares the memory traffic of an optimizer that loops over its parameters with that of a fused implementation.
-    Returns the ratio fused / recorded, and the mean size of the updated tensors (see Traffic).
-
-    Returns None if no shapes were recorded, if the optimizer has no fused implementation, if there are several kinds of
-    optimizers, or if a part of the parameters is already updated together.
-
-    The recorded traffic is the elements of all tensors that each operator reads, and of the one tensor that it writes.
-    The fused traffic per element of a parameter is 3 (the parameter and its gradient are read, the parameter is
-    written) plus 2 for each tensor of state (read and written). The updated parameters are counted by the operator that
-    updates them: `addcdiv_`, or `add_` for SGD. All tensors are assumed to have one type.
-    """
-    trace, events = recording.trace, recording.trace.events
-    optimizers = {
-        trace.names[name].removeprefix(OPTIMIZER_STEP).partition(".")[0]
-        for name in np.unique(events.name[trace.rows(Kind.ANNOTATION, Kind.CPU_OP)]).tolist()
-        if trace.names[name].startswith(OPTIMIZER_STEP)
-    }
-    if len(optimizers) != 1 or not optimizers <= STATES.keys():
-        return None
-    rows = _rows(recording)
-    kinds, calls = np.unique(np.stack((events.name[rows], events.signature[rows])), axis=1, return_counts=True)
-    elements: Counter[str] = Counter()
-    updates: Counter[str] = Counter()
-    recorded = 0
-    for (name, signature), count in zip(kinds.T.tolist(), calls.tolist(), strict=True):
-        operands = operands_of(trace.signatures[signature])
-        if operands is None:
-            return None
-        sizes = [prod(dim) for dim in operands.dims if dim and all(isinstance(size, int) for size in dim)]
-        operator = trace.names[name].removeprefix("aten::")
-        recorded += count * (sum(sizes) + max(sizes, default=0))
-        elements[operator] += count * max(sizes, default=0)
-        updates[operator] += count * bool(sizes)
-    if optimizers == {"SGD"}:  # with momentum, a parameter is multiplied once and added to twice
-        updated, state = elements["add_"] - elements["mul_"], elements["mul_"]
-        number = updates["add_"] - updates["mul_"]
-    else:
-        updated, number = elements["addcdiv_"], updates["addcdiv_"]
-        state = STATES[optimizers.pop()] * updated + elements["maximum"]
-    if updated <= 0 or number <= 0:
-        return None
-    return Traffic(min((3 * updated + 2 * state) / recorded, 1.0), updated / number)
-
-
-def _rows(recording: Recording) -> Rows:
-    """Returns the events of the outermost pointwise operators inside Optimizer.step, as rows of `trace.events`; none if
-    the optimizer already updates some parameters together."""
-    trace, events = recording.trace, recording.trace.events
-    rows = trace.rows(Kind.CPU_OP)
-    rows = rows[recording.optimizer_steps.contains(events.start[rows])]
-    if name_matches(trace.names, events.name[rows], lambda name: name.startswith(MANY_PARAMETERS)).any():
-        return rows[:0]
-    rows, _ = pointwise_operators(recording, in_optimizer=True)
-    rows = rows[np.lexsort((-events.end[rows], events.start[rows]))]
-    reach = np.maximum.accumulate(events.end[rows])
-    top: Rows = rows[np.append(True, events.start[rows][1:] >= reach[:-1])[: len(rows)]]
-    return top
 
 
 # The remaining share of the dispatching: one call per graph instead of one per kernel.
