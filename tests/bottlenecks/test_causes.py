@@ -187,6 +187,7 @@ NAMED = [
     ("memory", {"layout_conversions": 0.02, "norms_in_nchw": 0.1}, []),
     ("memory", {"dense_update_share": 0.5}, ["dense_gradients"]),
     ("memory", {"dense_update_share": 0.05}, []),
+    ("memory", {"dense_update_share": 0.5, "optimizer_pointwise": 0.45}, ["dense_gradients"]),
     ("memory", {"norms_in_nchw": 0.5}, []),  # in 32 bits, without matrix units, NCHW costs nothing
     ("underfilled", {}, ["small_batch"]),
     ("unexplained", {}, []),

@@ -148,8 +148,9 @@ def _is_shorter_repeat(keys: Ints) -> bool:
 # torch's own pointwise kernels, one operator each. Compiled kernels (triton_poi_...) are already fused.
 _POINTWISE = re.compile(r"(vectorized|unrolled|legacy)?_?elementwise_kernel")
 # Foreach and fused optimizers update hundreds of parameters with one kernel.
-MANY_PARAMETERS = ("aten::_foreach_", "aten::_fused_")
+MANY_PARAMETERS = FOREACH, FUSED = "aten::_foreach_", "aten::_fused_"
 _MULTI_TENSOR = re.compile(r"multi_tensor_apply|FusedOptimizer|fused_adam", re.IGNORECASE)
+_FOREACH_KERNEL = re.compile(r"multi_tensor_apply(?!.*[Ff]used)")
 
 
 def pointwise_share(recording: Recording) -> Measure | Missing:
@@ -162,7 +163,8 @@ def pointwise_share(recording: Recording) -> Measure | Missing:
 
 
 def optimizer_pointwise(recording: Recording) -> Measure | Missing:
-    """Share of the window in pointwise kernels (see `pointwise_share`) that the optimizer launches."""
+    """Share of the window in pointwise kernels (see `pointwise_share`) and foreach kernels that the optimizer
+    launches."""
     return _pointwise_time(recording, in_optimizer=True)
 
 
@@ -230,9 +232,10 @@ def _inside_optimizer(recording: Recording) -> Bools | None:
 
 
 def pointwise_ops(recording: Recording, in_optimizer: bool = False) -> DeviceOps:
-    """Returns torch's pointwise kernels in the window: those that the optimizer launches if `in_optimizer`, else all
-    others."""
-    ops, calls = _kernels(recording, _POINTWISE), recording.trace.calls
+    """Returns torch's pointwise kernels in the window: those that the optimizer launches if `in_optimizer`, with its
+    foreach kernels, else all others."""
+    patterns = (_POINTWISE, _FOREACH_KERNEL) if in_optimizer else (_POINTWISE,)
+    ops, calls = _kernels(recording, *patterns), recording.trace.calls
     launch_times = calls.start[ops.call] if len(calls) else ops.start
     optimizers: Bools = ops.launched & recording.optimizer_steps.contains(launch_times)
     return ops.take(optimizers == in_optimizer)
@@ -252,8 +255,8 @@ def pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows,
     return rows[chosen], own[chosen]
 
 
-def _kernels(recording: Recording, pattern: re.Pattern[str]) -> DeviceOps:
+def _kernels(recording: Recording, *patterns: re.Pattern[str]) -> DeviceOps:
     """Returns the streaming kernels of the window (kernels that mainly read and write memory) whose name contains a
-    match of `pattern`."""
-    ops = device_work(recording, Work.STREAMING)
-    return ops.take(name_matches(recording.trace.names, ops.name, lambda name: bool(pattern.search(name))))
+    match of one of `patterns`."""
+    ops, names = device_work(recording, Work.STREAMING), recording.trace.names
+    return ops.take(name_matches(names, ops.name, lambda name: any(pattern.search(name) for pattern in patterns)))

@@ -76,9 +76,11 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
     """Returns two causes: the pointwise work of the model, which torch.compile fuses, and the pointwise work of the
-    optimizer. `share` is the regime's share of the window, and limits the costs. Costs may be 0."""
+    optimizer, except that in large embedding tables, which is a cause of its own. `share` is the regime's share of the
+    window, and limits the costs. Costs may be 0."""
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
-    optimizer = min(measures.value(optimizer_pointwise, otherwise=0.0), share - model)
+    rest = measures.value(optimizer_pointwise, otherwise=0.0) - measures.value(dense_update_share, otherwise=0.0)
+    optimizer = max(min(rest, share - model), 0.0)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
     unfused = Cause("unfused_pointwise", model, (*evidence, eager_functions, broken_graphs, on_windows), bounded=False)
     in_use = isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure)
