@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
-from tb_bottleneck.quality.trace_defects import Defect
+from tb_bottleneck.quality.trace_defects import Defect, debugging_defects
 
 MIN_STEPS, MIN_READINGS = 2, 10
 """Telemetry with fewer steps and also fewer readings of the device's utilisation cannot be judged."""
@@ -19,6 +19,7 @@ def telemetry_defects(recording: TelemetryRecording, dropped: Mapping[str, int])
         yield Defect(code, True, {"steps": steps, "readings": readings})
     elif steps < MIN_STEPS:
         yield Defect("no_step_clock", False)
+    yield from debugging_defects(recording.facts)
     if recording.telemetry.lost_packets:
         yield Defect("packets_lost", False, {"packets": float(recording.telemetry.lost_packets)})
     if dropped:

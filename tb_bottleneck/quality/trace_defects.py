@@ -115,6 +115,24 @@ def _large_kernels(trace: Trace, steps: Steps | None) -> bool:
     return len(large) >= MIN_LARGE_KERNELS and busy > BUSY_SHARE * (steps.end - steps.begin)
 
 
+DEBUGGING_AIDS = {
+    "launch_blocking": "CUDA_LAUNCH_BLOCKING=1",
+    "dev_mode": "Python's development mode (-X dev)",
+    "tracer": "a debugger, coverage tool or profiler of Python",
+    "nvtx": "torch.autograd.profiler.emit_nvtx",
+    "debug_build": "a debug build of torch",
+}
+"""What can slow a training down and is meant for debugging, by the key that the monitor records."""
+
+
+def debugging_defects(facts: Mapping[str, object]) -> Iterator[Defect]:
+    """Yields the defect that debugging aids were on, from the facts of the process, which are untrusted."""
+    recorded = facts.get("debugging")
+    names = [text for key, text in DEBUGGING_AIDS.items() if isinstance(recorded, list) and key in recorded]
+    if names:
+        yield Defect("debugging_aids", False, {"aids": ", ".join(names)})
+
+
 def damage_of(trace: Trace) -> Iterator[Defect]:
     """Yields the defects of a damaged file: a truncated file, and events that could not be read."""
     if trace.truncated:
@@ -131,6 +149,7 @@ def damage_of(trace: Trace) -> Iterator[Defect]:
 def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
     """Yields the defects of the trace file that are not fatal. `trace` must have no fatal defect."""
     yield from damage_of(trace)
+    yield from debugging_defects(trace.header.context)
     if steps.left_out:
         yield Defect("damaged_steps", False, {"steps": steps.left_out})
     lost = _launches_without_kernel(trace, steps)

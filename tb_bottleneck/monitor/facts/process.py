@@ -22,6 +22,7 @@ from typing import Any
 from tb_bottleneck.monitor.accelerator import own_gpu
 from tb_bottleneck.monitor.facts import device
 from tb_bottleneck.monitor.facts.cpu import cpu_name, physical_cores, usable_cores
+from tb_bottleneck.monitor.facts.debugging import debugging_aids
 
 MAX_FOLDERS = 64  # maximum depth of a script in its repository
 MAX_BYTES = 4 << 20  # that are read of a file: a list of packed refs of about 50,000 branches and tags
@@ -135,7 +136,8 @@ def collect() -> dict[str, object]:
     """Returns the facts about this process by name, as JSON values. Unavailable facts are left out. Never raises and
     never imports torch.
 
-    No fact contains the name of a person, host or job, or a path. Only three counts come from environment variables."""
+    No fact contains the name of a person, host or job, or a path. Three counts and CUDA_LAUNCH_BLOCKING come from the
+    environment."""
     return collect_facts(_FACTS)
 
 
@@ -191,6 +193,7 @@ _FACTS: dict[str, Callable[[], object]] = {
     "mkl_num_threads": lambda: _count_in_environment("MKL_NUM_THREADS"),
     "local_world_size": lambda: _count_in_environment("LOCAL_WORLD_SIZE"),
     "calibration": lambda: device.calibration(),
+    "debugging": debugging_aids,
     "git_revision": script_revision,
     "program": lambda: program_hash(sys.argv[0], sys.argv[1:]) if sys.argv[:1] not in ([], [""], ["-c"]) else None,
 }

@@ -120,7 +120,7 @@ KNOWN_FROM_SHAPES = 0.5
 # Measures of the interval between events that do not occur in every step; missing if the event occurred once.
 INTERVALS = (steps_between_pauses.__name__, steps_between_interruptions.__name__)
 # Defects because of which recorded idle time may not have been idle, or steps may be incomplete.
-DOUBTFUL_DEFECTS = ("kernels_lost", "kernels_before_launch", "events_lost", "overlapping_steps")
+DOUBTFUL_DEFECTS = ("kernels_lost", "kernels_before_launch", "events_lost", "overlapping_steps", "debugging_aids")
 
 
 def trace_confidence(
