@@ -102,6 +102,8 @@ NAMED = [
     ("launch", {"idle_in_micro_batches": 0.15}, ["small_batch", "small_kernels"]),
     ("launch", {"idle_in_micro_batches": 0.9}, ["small_batch"]),
     ("launch", {"idle_in_micro_batches": 0.05}, ["small_kernels"]),
+    ("launch", {"blocking_share": 0.95}, ["blocking_launches"]),
+    ("launch", {"blocking_share": 0.3}, ["small_kernels"]),
     ("launch", {"anomaly_share": 0.4}, ["anomaly_detection", "small_kernels"]),
     ("launch", {"anomaly_share": 0.01}, ["small_kernels"]),
     ("launch", {"idle_in_cells": 0.9, "cells_per_step": 150.0}, ["recurrent_cells"]),

@@ -10,6 +10,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.bottlenecks.launch.anomaly_detection import anomaly_detection
+from tb_bottleneck.bottlenecks.launch.blocking_launches import ASYNCHRONOUS
 from tb_bottleneck.bottlenecks.launch.device_checks import device_checks
 from tb_bottleneck.bottlenecks.launch.optimizer_traffic import optimizer_traffic
 from tb_bottleneck.bottlenecks.launch.recurrent_cells import recurrent_cells
@@ -232,6 +233,7 @@ FIXES = {
     "no_graph": GRAPH,
     "unbatched_calls": BATCHED_CALLS,
     "anomaly_detection": NO_ANOMALY_DETECTION,
+    "blocking_launches": ASYNCHRONOUS,
     "device_checks": CHECKS,
     "recurrent_cells": RECURRENT_LAYER,
     "scattered_updates": FOREACH,

@@ -20,6 +20,7 @@ from tb_bottleneck.bottlenecks.communication.facts import data_parallel_devices,
 from tb_bottleneck.bottlenecks.compute.kernels import kernel_time, kernels
 from tb_bottleneck.bottlenecks.host.facts import models, operators, time_per_launch, values_read_singly
 from tb_bottleneck.bottlenecks.launch.anomaly_detection import anomaly_share
+from tb_bottleneck.bottlenecks.launch.blocking_launches import blocking_share
 from tb_bottleneck.bottlenecks.launch.compilation import (
     compiled_kernels,
     compiled_regions,
@@ -62,6 +63,8 @@ LOOPING_LAUNCHES = 100
 COMPILED = 0.5
 # A tenth of the window in a loop over items is worth reporting, as for the whole regime.
 MIN_UNBATCHED_SHARE = FIRES_AT
+# If nearly all launches wait for their kernel, a setting makes them wait. A choice: without it, few of them do.
+ALL_BLOCK = 0.9
 # Fewer cells per step are not a loop over time. A choice, as for calls of one item.
 SEVERAL_CELLS = 8.0
 # One check per step, such as that of a gradient scaler, is usual. A loop or checks with this share of the window are
@@ -98,6 +101,9 @@ def _recoverable(measures: Measures[Recording]) -> float:
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     """Returns the causes of launch overhead. Called only if the rule fires. Can be empty on a CPU run, where usual
     layers are no cause."""
+    if measures.value(blocking_share, otherwise=0.0) >= ALL_BLOCK:
+        waiting = Cause("blocking_launches", measures.account.share(Regime.LAUNCH), (blocking_share,), bounded=False)
+        return (waiting,)  # the other causes are hidden: the host cannot go ahead of the device
     detection = measures.value(anomaly_share, otherwise=0.0)
     if detection < MIN_SPECIFIC_SHARE:
         return _usual_causes(measures)

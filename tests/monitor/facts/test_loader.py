@@ -101,6 +101,7 @@ def test_a_loader() -> None:
         "prefetch_factor": 4,
         "persistent_workers": False,
         "batch_size": 5,
+        "epoch_batches": 8,
         "worker_start": "spawn",
     }
     loaders = LoaderFacts()
