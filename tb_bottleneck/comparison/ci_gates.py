@@ -77,6 +77,8 @@ def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> s
     """
     if not comparison.comparable or (comparison.HasField("similarity") and not comparison.similarity.same_work):
         return comparison.headline
+    if comparison.HasField("run"):
+        return _run_violation(comparison, limit)
     if comparison.HasField("unprofiled"):
         return _unprofiled_violation(comparison, limit)
     growth = (1 / comparison.mean_speedup if comparison.by_means else comparison.b_ns / comparison.a_ns) - 1
@@ -88,6 +90,17 @@ def slowdown_violation(comparison: comparison_pb2.Comparison, limit: float) -> s
         return f"B is {share_text(growth)} slower than A on average over all steps, more than {share_text(limit)}."
     times = f"{duration_text(comparison.b_ns)} instead of {duration_text(comparison.a_ns)} per {comparison.per}"
     return f"B is {share_text(growth)} slower than A, more than {share_text(limit)}: {times}. {comparison.test}"
+
+
+def _run_violation(comparison: comparison_pb2.Comparison, limit: float) -> str | None:
+    """Returns the sentence of slowdown_violation from the mean steps of the whole runs, or None. `limit` is as in
+    slowdown_violation."""
+    run = comparison.run
+    growth = run.b_ns / run.a_ns - 1
+    if growth <= limit or run.difference != "slower":
+        return None
+    times = f"{duration_text(run.b_ns)} instead of {duration_text(run.a_ns)} per {comparison.per} on average"
+    return f"B is {share_text(growth)} slower than A over the whole runs, more than {share_text(limit)}: {times}."
 
 
 def _unprofiled_violation(comparison: comparison_pb2.Comparison, limit: float) -> str | None:

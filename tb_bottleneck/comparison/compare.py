@@ -12,6 +12,7 @@ from tb_bottleneck.base.units import duration_text
 from tb_bottleneck.comparison.devices.expected_time import device_pair_of, expected_time
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
+from tb_bottleneck.comparison.run_difference import run_difference
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
 from tb_bottleneck.comparison.runs.runs_from_reports import TELEMETRY, on_common_basis
 from tb_bottleneck.comparison.significance import difference, undisturbed
@@ -85,7 +86,6 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
             comparison,
             ranks=rank_counts(a, b),
             means=_mean_changes(a, b, TimeUnit("step")),
-            logged=(a.logged, b.logged),
         )
         return comparison
     a, b, basis_note = on_common_basis(a, b)
@@ -104,7 +104,7 @@ def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.C
     comparison.notes.extend([measured.because] if isinstance(measured, Missing) else [])
     comparison.notes.extend([*_stacks(a, b), *_health(a, b)])
     device = _add_expected(comparison, a, b, unit) if may_be_same_work(comparison) else None
-    headline = headline_of(comparison, device, rank_counts(a, b), _mean_changes(a, b, unit), (a.logged, b.logged))
+    headline = headline_of(comparison, device, rank_counts(a, b), _mean_changes(a, b, unit))
     comparison.headline = headline + _on_cpu(a, b)
     return comparison
 
@@ -174,6 +174,10 @@ def _add_times(comparison: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: Time
     unprofiled = unprofiled_difference(a, b, (unit.a, unit.b), result.noise)
     if unprofiled is not None:
         comparison.unprofiled.CopyFrom(unprofiled)
+    on_device = any(run.report.device.kind not in ("cpu", "") for run in (a, b))
+    run = run_difference(a.logged, b.logged, (unit.a, unit.b), on_device)
+    if run is not None:
+        comparison.run.CopyFrom(run)
     comparison.notes.extend([*_disturbed("A", a), *_disturbed("B", b)])
 
 

@@ -722,7 +722,7 @@ class HealthReason(_message.Message):
     def __init__(self, code: _Optional[str] = ..., detail: _Optional[str] = ..., fix: _Optional[str] = ...) -> None: ...
 
 class Window(_message.Message):
-    __slots__ = ("steps", "basis", "step_ns", "begin_ns", "end_ns", "step_times_ns", "recorded_step_ns", "correction")
+    __slots__ = ("steps", "basis", "step_ns", "begin_ns", "end_ns", "step_times_ns", "recorded_step_ns", "mean_error", "correction")
     STEPS_FIELD_NUMBER: _ClassVar[int]
     BASIS_FIELD_NUMBER: _ClassVar[int]
     STEP_NS_FIELD_NUMBER: _ClassVar[int]
@@ -730,6 +730,7 @@ class Window(_message.Message):
     END_NS_FIELD_NUMBER: _ClassVar[int]
     STEP_TIMES_NS_FIELD_NUMBER: _ClassVar[int]
     RECORDED_STEP_NS_FIELD_NUMBER: _ClassVar[int]
+    MEAN_ERROR_FIELD_NUMBER: _ClassVar[int]
     CORRECTION_FIELD_NUMBER: _ClassVar[int]
     steps: int
     basis: str
@@ -738,8 +739,9 @@ class Window(_message.Message):
     end_ns: float
     step_times_ns: _containers.RepeatedScalarFieldContainer[float]
     recorded_step_ns: float
+    mean_error: float
     correction: str
-    def __init__(self, steps: _Optional[int] = ..., basis: _Optional[str] = ..., step_ns: _Optional[_Union[Spread, _Mapping]] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., recorded_step_ns: _Optional[float] = ..., correction: _Optional[str] = ...) -> None: ...
+    def __init__(self, steps: _Optional[int] = ..., basis: _Optional[str] = ..., step_ns: _Optional[_Union[Spread, _Mapping]] = ..., begin_ns: _Optional[float] = ..., end_ns: _Optional[float] = ..., step_times_ns: _Optional[_Iterable[float]] = ..., recorded_step_ns: _Optional[float] = ..., mean_error: _Optional[float] = ..., correction: _Optional[str] = ...) -> None: ...
 
 class Spread(_message.Message):
     __slots__ = ("median", "p10", "p90", "mean")

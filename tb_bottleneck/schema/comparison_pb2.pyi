@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Comparison(_message.Message):
-    __slots__ = ("schema", "a", "b", "per", "speedup", "noise", "headline", "by_regime", "expected", "causes", "context", "a_ns", "b_ns", "significant", "test", "notes", "comparable", "a_batch", "b_batch", "a_steps", "b_steps", "difference", "similarity", "mean_speedup", "by_means", "unprofiled")
+    __slots__ = ("schema", "a", "b", "per", "speedup", "noise", "headline", "by_regime", "expected", "causes", "context", "a_ns", "b_ns", "significant", "test", "notes", "comparable", "a_batch", "b_batch", "a_steps", "b_steps", "difference", "similarity", "mean_speedup", "by_means", "unprofiled", "run")
     SCHEMA_FIELD_NUMBER: _ClassVar[int]
     A_FIELD_NUMBER: _ClassVar[int]
     B_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +34,7 @@ class Comparison(_message.Message):
     MEAN_SPEEDUP_FIELD_NUMBER: _ClassVar[int]
     BY_MEANS_FIELD_NUMBER: _ClassVar[int]
     UNPROFILED_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
     schema: int
     a: str
     b: str
@@ -60,7 +61,28 @@ class Comparison(_message.Message):
     mean_speedup: float
     by_means: bool
     unprofiled: UnprofiledDifference
-    def __init__(self, schema: _Optional[int] = ..., a: _Optional[str] = ..., b: _Optional[str] = ..., per: _Optional[str] = ..., speedup: _Optional[float] = ..., noise: _Optional[float] = ..., headline: _Optional[str] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., expected: _Optional[_Union[Expected, _Mapping]] = ..., causes: _Optional[_Union[CausesChanged, _Mapping]] = ..., context: _Optional[_Iterable[_Union[ContextRow, _Mapping]]] = ..., a_ns: _Optional[float] = ..., b_ns: _Optional[float] = ..., significant: bool = ..., test: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., comparable: bool = ..., a_batch: _Optional[_Union[BatchSize, _Mapping]] = ..., b_batch: _Optional[_Union[BatchSize, _Mapping]] = ..., a_steps: _Optional[int] = ..., b_steps: _Optional[int] = ..., difference: _Optional[str] = ..., similarity: _Optional[_Union[Similarity, _Mapping]] = ..., mean_speedup: _Optional[float] = ..., by_means: bool = ..., unprofiled: _Optional[_Union[UnprofiledDifference, _Mapping]] = ...) -> None: ...
+    run: RunDifference
+    def __init__(self, schema: _Optional[int] = ..., a: _Optional[str] = ..., b: _Optional[str] = ..., per: _Optional[str] = ..., speedup: _Optional[float] = ..., noise: _Optional[float] = ..., headline: _Optional[str] = ..., by_regime: _Optional[_Iterable[_Union[RegimeDelta, _Mapping]]] = ..., expected: _Optional[_Union[Expected, _Mapping]] = ..., causes: _Optional[_Union[CausesChanged, _Mapping]] = ..., context: _Optional[_Iterable[_Union[ContextRow, _Mapping]]] = ..., a_ns: _Optional[float] = ..., b_ns: _Optional[float] = ..., significant: bool = ..., test: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ..., comparable: bool = ..., a_batch: _Optional[_Union[BatchSize, _Mapping]] = ..., b_batch: _Optional[_Union[BatchSize, _Mapping]] = ..., a_steps: _Optional[int] = ..., b_steps: _Optional[int] = ..., difference: _Optional[str] = ..., similarity: _Optional[_Union[Similarity, _Mapping]] = ..., mean_speedup: _Optional[float] = ..., by_means: bool = ..., unprofiled: _Optional[_Union[UnprofiledDifference, _Mapping]] = ..., run: _Optional[_Union[RunDifference, _Mapping]] = ...) -> None: ...
+
+class RunDifference(_message.Message):
+    __slots__ = ("a_ns", "b_ns", "speedup", "low", "high", "difference", "a_steps", "b_steps")
+    A_NS_FIELD_NUMBER: _ClassVar[int]
+    B_NS_FIELD_NUMBER: _ClassVar[int]
+    SPEEDUP_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENCE_FIELD_NUMBER: _ClassVar[int]
+    A_STEPS_FIELD_NUMBER: _ClassVar[int]
+    B_STEPS_FIELD_NUMBER: _ClassVar[int]
+    a_ns: float
+    b_ns: float
+    speedup: float
+    low: float
+    high: float
+    difference: str
+    a_steps: int
+    b_steps: int
+    def __init__(self, a_ns: _Optional[float] = ..., b_ns: _Optional[float] = ..., speedup: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., difference: _Optional[str] = ..., a_steps: _Optional[int] = ..., b_steps: _Optional[int] = ...) -> None: ...
 
 class UnprofiledDifference(_message.Message):
     __slots__ = ("a_ns", "b_ns", "speedup", "noise", "difference", "test", "a_steps", "b_steps")

@@ -446,6 +446,7 @@ export interface Window {
   readonly end_ns: number;
   readonly step_times_ns: readonly number[]; // step times in order; of many steps, the longest of each group of neighbours
   readonly recorded_step_ns?: number; // mean with the profiler's own time; absent if that is not taken out
+  readonly mean_error?: number; // of telemetry: standard error of the mean step, as a share of it, from parts of the run
   readonly correction?: string; // for users: how the profiler's own time was taken out of all times; absent if not
 }
 
@@ -680,6 +681,19 @@ export interface Comparison {
   readonly mean_speedup: number; // A's mean time / B's mean time, of all steps
   readonly by_means: boolean; // true if long steps recur, so that mean_speedup decides the difference
   readonly unprofiled?: UnprofiledDifference; // absent unless both runs measured steps without a profiler
+  readonly run?: RunDifference; // absent unless the monitor timed the steps of both runs
+}
+
+/** The difference of the mean steps of the whole runs, which the monitor timed without a profiler. */
+export interface RunDifference {
+  readonly a_ns: number; // mean time per step or sample, pauses included
+  readonly b_ns: number;
+  readonly speedup: number; // a_ns / b_ns
+  readonly low: number; // of the speedup's 95 % interval, with the variation between two starts
+  readonly high: number;
+  readonly difference: string; // faster | slower | none
+  readonly a_steps: number;
+  readonly b_steps: number;
 }
 
 /** The difference of the steps that no profiler recorded. It is what the training gained; the other fields of the comparison are about the recorded steps. */

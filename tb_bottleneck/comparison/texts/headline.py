@@ -18,7 +18,6 @@ from tb_bottleneck.comparison.texts.value_text import (
 from tb_bottleneck.comparison.workload.similarity import WEIGHTS, Similarity
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.schema import comparison_pb2 as pb
-from tb_bottleneck.schema.bottleneck_pb2 import Window
 
 # A regime is the main part of a difference if it has at least the first share of it; without such a regime, the
 # difference is spread over several. From the second share on, the named regimes are "all" of the difference.
@@ -62,18 +61,17 @@ def headline_of(
     device: str | None = None,
     ranks: tuple[int, int] | None = None,
     means: Sequence[pb.RegimeDelta] = (),
-    logged: tuple[Window | None, Window | None] = (None, None),
 ) -> str:
     """Returns the headline: the difference, the regimes responsible, and the expected speedup if the devices differ.
 
-    If both runs measured steps without a profiler, the difference of these steps comes first. If the runs do different
+    The difference of the whole runs comes first, or else that of steps without a profiler. If the runs do different
     work, the headline only states their times. `device` is the name of B's device if `comparison` has an expected time.
     `ranks` are the numbers of ranks of A and B if they differ, otherwise None. `means` has the changes of the mean time
-    by regime. `logged` has the telemetry windows of A and B, or None.
+    by regime.
     """
     if not may_be_same_work(comparison):
         return _unlike(comparison)
-    sentence = _whole_runs(comparison, *logged) or _without_profiler(comparison)
+    sentence = _whole_runs(comparison) or _without_profiler(comparison)
     # One ratio is enough, unless the recorded steps disagree with it.
     if not sentence:
         sentence = _difference(comparison)
@@ -198,32 +196,34 @@ def _without_profiler(comparison: pb.Comparison) -> str:
     )
 
 
-def _whole_runs(comparison: pb.Comparison, a: Window | None, b: Window | None) -> str:
-    """Returns a text about the mean step times in the telemetry windows `a` and `b` of the two runs. The text is empty
-    if a window is None, or if the speedup of these means is about equal to that of the steps measured without a
-    profiler.
+def _whole_runs(comparison: pb.Comparison) -> str:
+    """Returns a text about the mean steps of the whole runs; empty if the monitor did not time the steps of both.
 
-    The monitor measures only a few steps without the profiler, directly before a trace. Only these windows contain
+    The monitor measures only a few steps without the profiler, directly before a trace. Only the whole runs contain
     pauses in other steps.
     """
-    if a is None or b is None or comparison.per != "step" or not comparison.HasField("unprofiled"):
+    if not comparison.HasField("run"):
         return ""
-    speedup = a.step_ns.mean / b.step_ns.mean
-    if abs(log(speedup / comparison.unprofiled.speedup)) < log(1 + RELEVANT_CHANGE):
-        return ""
-    return headline_text("whole_faster" if speedup >= 1 else "whole_slower").safe_substitute(
-        ratio=ratio_text(max(speedup, 1 / speedup)),
-        a_time=duration_text(a.step_ns.mean),
-        b_time=duration_text(b.step_ns.mean),
-        a_steps=f"{a.steps:,}",
-        b_steps=f"{b.steps:,}",
+    run, per = comparison.run, comparison.per
+    ratios = run.speedup, run.low, run.high
+    ratio, low, high = sorted(1 / each for each in ratios) if run.speedup < 1 else ratios
+    low, ratio, high = sorted((ratio, low, high))
+    return headline_text(f"whole_{run.difference}").safe_substitute(
+        ratio=ratio_text(ratio),
+        low=ratio_text(low),
+        high=ratio_text(high),
+        per=per,
+        a_time=duration_text(run.a_ns),
+        b_time=duration_text(run.b_ns),
+        a_steps=f"{run.a_steps:,}",
+        b_steps=f"{run.b_steps:,}",
     )
 
 
 def _recorded_disagree(comparison: pb.Comparison) -> bool:
     """Returns True if the recorded speedup differs from the speedup without a profiler by more than the factor
     OTHER_SPEEDUP_FROM or, if the result (faster, slower or none) is another one, by more than OTHER_RESULT_FROM."""
-    unprofiled = comparison.unprofiled
+    unprofiled = comparison.run if comparison.HasField("run") else comparison.unprofiled
     distance = abs(log(unprofiled.speedup / comparison.speedup))
     other_result = unprofiled.difference != comparison.difference and "unknown" not in (
         unprofiled.difference,

@@ -65,7 +65,8 @@ class Window(Record, frozen=True):
     percentile, the median and the 90th percentile of the step times in ns; None if no step was recorded. `step_times`
     has at most MAX_STEP_TIMES times in ns, each the longest of a group of neighbouring steps, so that rare long steps
     are included. If the time of the profiler itself was removed, `recorded_mean` is the mean step time in ns before the
-    removal, and `correction` a sentence about the removal.
+    removal, and `correction` a sentence about the removal. `mean_error` is the standard error of the mean step as a
+    share of it; None if not known.
     """
 
     steps: int
@@ -76,6 +77,7 @@ class Window(Record, frozen=True):
     step_times: tuple[float, ...]
     recorded_mean: float | None = None
     correction: str = ""
+    mean_error: float | None = None
 
 
 def trace_window(recording: Recording) -> Window:

@@ -168,6 +168,7 @@ def _window(facts: Facts, report: pb.Report) -> pb.Report:
         step_times_ns=window.step_times,
         recorded_step_ns=window.recorded_mean,
         correction=window.correction or None,
+        mean_error=window.mean_error,
     )
     if window.spread is not None:
         p10, median, p90 = window.spread

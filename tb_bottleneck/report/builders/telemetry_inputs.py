@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from string import Template
 
+import numpy as np
+
 from tb_bottleneck.attribution.telemetry.telemetry_recording import TelemetryRecording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
@@ -26,6 +28,7 @@ from tb_bottleneck.report.builders.recording_description import (
     spread_of,
     text_fact,
 )
+from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 FOR_CODE = frozenset({"storage_advice", "threads_beside_others", "threads_to_use", "workers_beside_main"})
@@ -165,7 +168,23 @@ def telemetry_window(recording: TelemetryRecording) -> Window:
         end=int(grid.edges[-1]),
         spread=spread_of(mean, recording.windows.counts_of_steps) if len(mean) else None,
         step_times=longest_of_neighbours(highest) if len(mean) else (),
+        mean_error=_mean_error(mean, recording.windows.counts_of_steps),
     )
+
+
+PARTS = 10
+"""Number of equal parts of a run whose means show the error of its mean: the method of batch means (Law, Simulation
+Modeling and Analysis, 9.5.3), which holds for steps that depend on each other."""
+
+
+def _mean_error(times: Floats, counts: Times) -> float | None:
+    """Returns the standard error of the mean step as a share of it; None for fewer than two steps per part. `times` has
+    the mean times of groups of `counts` steps in order."""
+    if len(times) < 2 * PARTS:
+        return None
+    parts = np.array_split(np.arange(len(times)), PARTS)
+    means = np.array([np.average(times[part], weights=counts[part]) for part in parts])
+    return float(means.std(ddof=1) / np.sqrt(PARTS) / means.mean())
 
 
 def telemetry_confidence(recording: TelemetryRecording, defects: Sequence[Defect], conclusion: Conclusion) -> str:

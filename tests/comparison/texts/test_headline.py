@@ -66,7 +66,7 @@ def test_the_profiler_s_own_time_is_taken_off_where_that_was_measured(tmp_path):
     assert "The recorded steps disagree" in said
 
 
-def test_the_whole_runs_are_told_where_they_differ_from_the_measured_steps(tmp_path):
+def test_the_whole_runs_come_first_with_their_interval(tmp_path):
     """Pauses lie outside the steps before a trace."""
     drawing = repeated(9, gpu=".###")
     runs = [judged(tmp_path, drawing, tb_bottleneck=context(unprofiled_step_ns=ns)) for ns in (300_000, 150_000)]
@@ -76,13 +76,16 @@ def test_the_whole_runs_are_told_where_they_differ_from_the_measured_steps(tmp_p
         a, b = (replace(run, telemetry_reports=(report,)) for run, report in zip(runs, logged, strict=True))
         return compare_runs(a, b).headline
 
-    whole = "Over the whole runs, pauses included, B is 3.00 times as fast as A: 200 µs per step on average (500 steps)"
-    assert whole in said(600_000, 200_000)
-    assert "Over the whole runs" not in said(310_000, 155_000)
+    whole = (
+        "B is 3.00 times as fast as A (2.84 to 3.17): 200 µs per step on average (500 steps) instead of 600 µs (500)."
+    )
+    assert said(600_000, 200_000).startswith(f"Over the whole runs, pauses included, {whole}")
+    assert "A is 2.00 times as fast as B (1.89 to 2.11)" in said(155_000, 310_000)
+    assert "no difference beyond the noise: B takes 159 µs" in said(155_000, 159_000)
 
 
 def report_of(mean_ns):
-    window = Window(steps=500, basis="step_clock", step_ns=Spread(mean=mean_ns))
+    window = Window(steps=500, basis="step_clock", step_ns=Spread(mean=mean_ns), mean_error=0.0)
     return Report(evidence_source="telemetry", window=window)
 
 
