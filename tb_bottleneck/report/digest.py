@@ -232,10 +232,17 @@ def _brief(report: Report) -> Report:
         world_size=report.world_size,
         health=Health(status=report.health.status),
         account=report.account if report.world_size > 1 else (),
-        window=Window(steps=report.window.steps, basis=report.window.basis),
+        window=Window(steps=report.window.steps, basis=report.window.basis, step_ns=report.window.step_ns),
         regimes=[RegimeVerdict(regime=each.regime, status=each.status, share=each.share) for each in report.regimes],
-        findings=[Finding(cause=finding.cause, regime=finding.regime) for finding in report.findings[:1]],
+        findings=[
+            Finding(cause=finding.cause, regime=finding.regime, cost_share=finding.cost_share)
+            for finding in report.findings[:1]
+        ],
     )
+    if report.window.HasField("recorded_step_ns"):
+        brief.window.recorded_step_ns = report.window.recorded_step_ns
+    if report.HasField("unprofiled"):
+        brief.unprofiled.step_ns = report.unprofiled.step_ns
     if report.HasField("rank"):
         brief.rank = report.rank
     if report.HasField("verdict"):

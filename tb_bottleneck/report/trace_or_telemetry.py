@@ -103,9 +103,9 @@ def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
 def _is_slower(trace: pb.Report, telemetry: pb.Report) -> bool:
     """Returns True if the steps of the trace, and those directly before it without the profiler, took at least SLOWER
     times as long as the mean step of the run: they belong to a part of the run that is over."""
-    times, run = [trace.window.step_ns.mean, step_ns_of(trace) or 0.0], telemetry.window.step_ns.mean
-    known = trace.HasField("unprofiled") and run > 0 and telemetry.window.steps >= MIN_STEPS_OF_RUN
-    return known and min(times) >= SLOWER * run
+    run, before = telemetry.window.step_ns.mean, trace.unprofiled.step_ns
+    known = before > 0 and run > 0 and telemetry.window.steps >= MIN_STEPS_OF_RUN
+    return known and min(trace.window.step_ns.mean, before) >= SLOWER * run
 
 
 def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:

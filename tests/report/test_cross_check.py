@@ -3,6 +3,8 @@
 import pytest
 
 from tb_bottleneck.report.cross_check import join, sentences_of
+from tb_bottleneck.report.digest import Digest
+from tb_bottleneck.report.trace_or_telemetry import trust_of
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
@@ -378,3 +380,14 @@ def test_frames_tell_what_the_training_thread_waits_for():
     for report in join([("a", trace), ("a", telemetry)]):
         assert [finding.cause for finding in report.findings] == ["slow_sampler"]
         assert [other.witness for other in report.others if other.trusted] == ["trace"]
+
+
+def test_a_list_trusts_the_same_source_as_the_reports():
+    trace, telemetry = report_of("trace", 70, input=0.9), report_of("telemetry", 10, input=0.04)
+    for report in (trace, telemetry):
+        report.window.step_ns.mean = report.window.step_ns.median
+    trace.unprofiled.step_ns = 70e6
+    telemetry.findings.add(cause="growing_steps", regime="compute", cost_share=0.4)
+    whole, brief = trust_of(trace, telemetry), trust_of(Digest.of(trace).brief, Digest.of(telemetry).brief)
+    assert whole == brief
+    assert "slower than those of the run" in brief.because

@@ -96,7 +96,7 @@ def _of_basis(gain: pb.Speedup) -> str:
 def _simulated(expected: float, low: float, high: float) -> str:
     if high > VAGUE * low:
         range_text = f"{_times(low, 1)} to {_times(high, 1)}{_TIMES}"
-        return f"{range_text} faster (the recording does not show how much; measure it)"
+        return f"{range_text} faster (measure it)"
     digits = 1 if high - low >= WIDE else 2
     return f"about {_times(expected, digits)}{_TIMES} faster ({_times(low, digits)} to {_times(high, digits)})"
 

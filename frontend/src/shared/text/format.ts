@@ -156,7 +156,7 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
   switch (gain.basis) {
     case "replay":
       if (gain.high > VAGUE * gain.low) {
-        return { gain: between(gain.low, gain.high), basis: "simulated; the recording does not show how much, measure it" };
+        return { gain: between(gain.low, gain.high), basis: "simulated; measure it" };
       }
       return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}${gain.unless ? `; ${gain.unless}` : ""}` };
     case "bound":
