@@ -71,27 +71,28 @@ class RunFiles(NamedTuple):
     telemetry: tuple[str, ...] = ()
 
 
-def open_run(path: str, progress: "ProgressCallback | None" = None) -> "JudgedRun | UnjudgedRun":
+def open_run(
+    path: str, progress: "ProgressCallback | None" = None, needs_trace: bool = True
+) -> "JudgedRun | UnjudgedRun":
     """Reads and judges the run at `path`, which is a trace, a directory, or a report that `diagnose` wrote.
 
     Raises:
-        NotFound: `path` does not exist, contains no trace, or contains several runs.
+        NotFound: `path` does not exist, contains several runs, or contains no trace; with `needs_trace` False, it
+            contains no telemetry either.
     """
-    from tb_bottleneck.comparison.runs.compared_run import open_recordings
-    from tb_bottleneck.comparison.runs.runs_from_reports import run_from_reports
+    from tb_bottleneck.comparison.runs.compared_run import open_recordings, open_telemetry
+    from tb_bottleneck.comparison.runs.runs_from_reports import run_from_reports, run_of
 
     if path.endswith(REPORT_ENDINGS):
         return run_from_reports(path, _text(path))
-    run = recordings_of(path)
+    run = recordings_of(path, needs_trace)
+    if not run.traces:
+        return run_of(path, [report for _, report, _ in open_telemetry(path, run.telemetry)])
     return open_recordings(path, run.traces, run.telemetry, progress)
 
 
-def recordings_of(path: str) -> RunFiles:
-    """Returns the files of the run at `path`, a file or a directory.
-
-    Raises:
-        NotFound: `path` does not exist, contains no trace, or contains several runs.
-    """
+def recordings_of(path: str, needs_trace: bool = True) -> RunFiles:
+    """Returns the files of the run at `path`, a file or a directory. Raises NotFound as `open_run`."""
     from tb_bottleneck.sources.logdir import scan
     from tb_bottleneck.sources.paths import status_of
     from tb_bottleneck.sources.telemetry.event_files import is_event_file
@@ -101,7 +102,7 @@ def recordings_of(path: str) -> RunFiles:
     recordings = [recording for recording in scan(path).recordings if not recording.is_snapshot]
     recordings.sort(key=lambda recording: (recording.mtime_ns, recording.path))
     traces = [recording for recording in recordings if not is_event_file(recording.path)]
-    if not traces:
+    if not traces and (needs_trace or not recordings):
         hint = (
             "; its telemetry alone cannot be replayed: `tb-bottleneck capture` requests a trace from a running script"
         )
@@ -109,7 +110,7 @@ def recordings_of(path: str) -> RunFiles:
             f"no trace was found under {path}; looked for *.pt.trace.json, *.pt.trace.json.gz and *.pftrace"
             + (hint if recordings else "")
         )
-    runs = sorted({recording.run for recording in traces})
+    runs = sorted({recording.run for recording in traces or recordings})
     if len(runs) > 1:
         names = ", ".join(runs[:4]) + (", ..." if len(runs) > 4 else "")
         raise NotFound(f"{path} contains {len(runs)} runs ({names}); name one of them")

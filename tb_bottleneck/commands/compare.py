@@ -21,8 +21,8 @@ examples:
   tb-bottleneck compare main/ branch/ --fail-slower 5%    CI gate: exit status 1 if the branch is slower by over 5 %
   tb-bottleneck compare base.reports.json runs/now        compares with a report that `diagnose --json` printed
 
-RUN is a trace file, a directory with the recordings of one run (of all its ranks), or a report: a file
-NAME.reports.json with the output of `diagnose --json`, or NAME.bottlenecks.json. A report allows fewer comparisons
+RUN is a trace file, a directory with the recordings of one run (of all its ranks; telemetry alone is enough), or a
+report: a file NAME.reports.json with the output of `diagnose --json`, or NAME.bottlenecks.json. A report allows fewer comparisons
 than a trace. Three or more runs are a sweep if one setting varies. Otherwise they are a history in the order
 given, and the result is the first run that is slower and the regime that makes it slower.
 """
@@ -67,7 +67,7 @@ def _compare(options: argparse.Namespace) -> int:
         print(f"tb-bottleneck: --fail-slower: {error}", file=sys.stderr)
         return 2
     with progress_bar() as begin:
-        runs = [open_run(run, begin(run)) for run in options.runs]
+        runs = [open_run(run, begin(run), needs_trace=False) for run in options.runs]
     comparison = compare_runs(runs[0], runs[-1])
     if len(runs) == 2:
         _show(comparison, render_comparison(comparison, stdout_layout()), options.json)

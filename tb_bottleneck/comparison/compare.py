@@ -14,7 +14,7 @@ from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.devices.shortfall import shortfall_between, shortfall_parts
 from tb_bottleneck.comparison.run_difference import run_difference
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, Progress, UnjudgedRun, judge_run
-from tb_bottleneck.comparison.runs.runs_from_reports import TELEMETRY, on_common_basis
+from tb_bottleneck.comparison.runs.runs_from_reports import on_common_basis
 from tb_bottleneck.comparison.significance import difference, undisturbed
 from tb_bottleneck.comparison.texts.headline import headline_of, may_be_same_work, refusal_headline
 from tb_bottleneck.comparison.waterfall import unprofiled_difference, waterfall
@@ -63,19 +63,24 @@ def compare(
 def compare_runs(a: JudgedRun | UnjudgedRun, b: JudgedRun | UnjudgedRun) -> pb.Comparison:
     """Compares two runs. If a run is known only from reports, less is compared (runs/report_comparison.py).
 
-    If a run has no verdict, or if only one of them has a trace, `comparable` is False, and `notes` say why.
+    If a run has no verdict, or if one of them has only a trace and the other only telemetry, `comparable` is False, and
+    `notes` say why.
     """
     comparison = pb.Comparison(schema=SCHEMA, a=a.name, b=b.name, per="step", difference="unknown")
     if isinstance(a, UnjudgedRun) or isinstance(b, UnjudgedRun):
         comparison.notes.extend(reason for run in (a, b) if isinstance(run, UnjudgedRun) for reason in run.because)
         comparison.headline = refusal_headline(comparison.notes)
         return comparison
-    by_telemetry = [run.report.evidence_source == TELEMETRY for run in (a, b)]
+    by_telemetry = [run.from_telemetry for run in (a, b)]
     if by_telemetry[0] != by_telemetry[1]:
         letters = {"telemetry": "A", "trace": "B"} if by_telemetry[0] else {"telemetry": "B", "trace": "A"}
-        comparison.notes.append(headline_text("mixed").safe_substitute(letters))
-        comparison.headline = refusal_headline(comparison.notes)
-        return comparison
+        timed = (b if by_telemetry[0] else a).by_telemetry()
+        if timed is None:
+            comparison.notes.append(headline_text("mixed").safe_substitute(letters))
+            comparison.headline = refusal_headline(comparison.notes)
+            return comparison
+        a, b = (a, timed) if by_telemetry[0] else (timed, b)
+        comparison.notes.append(headline_text("both_by_telemetry").safe_substitute(letters))
     comparison.comparable = True
     comparison.causes.gained.extend(cause for cause in b.causes if cause not in a.causes)
     comparison.causes.lost.extend(cause for cause in a.causes if cause not in b.causes)
@@ -178,6 +183,13 @@ def _add_times(comparison: pb.Comparison, a: JudgedRun, b: JudgedRun, unit: Time
     run = run_difference(a.logged, b.logged, (unit.a, unit.b), on_device)
     if run is not None:
         comparison.run.CopyFrom(run)
+    if run is not None and a.from_telemetry and b.from_telemetry:
+        # The report has the longest of neighbouring steps only, which are no sample of the steps.
+        comparison.noise, comparison.significant = (run.high - run.low) / 2 / run.speedup, run.difference != "none"
+        comparison.difference, comparison.by_means, comparison.mean_speedup = run.difference, False, run.speedup
+        comparison.a_steps, comparison.b_steps = run.a_steps, run.b_steps
+        comparison.test = headline_text("by_run").safe_substitute()
+        return
     comparison.notes.extend([*_disturbed("A", a), *_disturbed("B", b)])
 
 

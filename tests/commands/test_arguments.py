@@ -101,6 +101,7 @@ def test_telemetry_alone_is_reported_as_no_trace(tmp_path, monkeypatch):
     monkeypatch.setattr("tb_bottleneck.sources.logdir.scan", lambda path: listing)
     with pytest.raises(NotFound, match="its telemetry alone cannot be replayed"):
         recordings_of(str(tmp_path))
+    assert recordings_of(str(tmp_path), needs_trace=False).telemetry == (str(events),)
 
 
 def test_a_path_that_is_not_there(tmp_path):

@@ -24,6 +24,7 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.trace.table import Bools, Ints
 
 Progress = Callable[[int, int], None]
+TELEMETRY = "telemetry"  # the evidence source of a report without a trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +85,10 @@ class JudgedRun:
     def typical_ns(self) -> dict[Regime, float]:
         """The time of a typical step by regime in ns. The regimes have the same proportions as in the mean of all steps
         that are not outliers. The times sum to the median step time of one rank, scaled by (mean step time of all ranks
-        / mean step time of this rank)."""
+        / mean step time of this rank). Of telemetry, whose report does not have all step times, it is the mean step."""
         account = self._mean_account(ordinary)
+        if self.from_telemetry:
+            return account
         scale = self.median_ns * self.step_ns / float(np.mean(self.steady)) / sum(account.values())
         return {regime: ns * scale for regime, ns in account.items()}
 
@@ -106,6 +109,15 @@ class JudgedRun:
         findings = [finding for report in reports for finding in report.findings]
         return tuple(sorted(findings, key=lambda finding: -finding.cost_share))
 
+    def by_telemetry(self) -> "JudgedRun | None":
+        """Returns the run as its telemetry alone shows it; None if it has none with steps and a verdict."""
+        reports = [report for report in self.telemetry_reports if report.HasField("verdict") and report.window.steps]
+        return (
+            JudgedRun(self.name, tuple(reports[-1:]), reports[-1], telemetry_reports=self.telemetry_reports)
+            if reports
+            else None
+        )
+
     @property
     def causes(self) -> tuple[str, ...]:
         """The distinct causes of all findings, including the findings about memory that are worth fixing."""
@@ -114,12 +126,17 @@ class JudgedRun:
         return tuple(dict.fromkeys(named))
 
     @property
+    def from_telemetry(self) -> bool:
+        """True if the run is judged from telemetry alone."""
+        return self.report.evidence_source == TELEMETRY
+
+    @property
     def logged(self) -> pb.Window | None:
         """The latest telemetry window of the rank of `report` with at least MIN_UNPROFILED_STEPS steps, which were
         measured without a profiler; None if there is none."""
         windows = [
             report.window
-            for report in self.telemetry_reports
+            for report in (*self.telemetry_reports, *([self.report] if self.from_telemetry else []))
             if not report.HasField("rank") or report.rank == self.report.rank
         ]
         return next((window for window in reversed(windows) if window.steps >= MIN_UNPROFILED_STEPS), None)
@@ -253,7 +270,15 @@ def open_recordings(
 ) -> ComparedRun | UnjudgedRun:
     """Reads and judges one run. `name` is its name in texts, `traces` and `telemetry` are the paths of its files,
     oldest first. Returns an UnjudgedRun if no trace gets a verdict."""
-    readers = [TelemetryReader(file) for file in telemetry]
-    reports = [read_all(reader, run=name) or judge_telemetry(reader, run=name) for reader in readers]
-    located = list(zip(telemetry, reports, strict=True))
-    return judge_run(name, traces, progress, located, [reader.telemetry.facts for reader in readers])
+    timed = open_telemetry(name, telemetry)
+    located = [(path, report) for path, report, _ in timed]
+    return judge_run(name, traces, progress, located, [facts for *_, facts in timed])
+
+
+def open_telemetry(name: str, paths: Sequence[str]) -> list[tuple[str, pb.Report, Mapping[str, Any]]]:
+    """Returns the path, the report and the facts of each telemetry file of the run with this `name` in texts."""
+    readers = [(path, TelemetryReader(path)) for path in paths]
+    return [
+        (path, read_all(reader, run=name) or judge_telemetry(reader, run=name), reader.telemetry.facts)
+        for path, reader in readers
+    ]

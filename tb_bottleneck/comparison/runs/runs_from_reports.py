@@ -15,7 +15,13 @@ from google.protobuf import json_format
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES
-from tb_bottleneck.comparison.runs.compared_run import ComparedRun, JudgedRun, UnjudgedRun, representative_report
+from tb_bottleneck.comparison.runs.compared_run import (
+    TELEMETRY,
+    ComparedRun,
+    JudgedRun,
+    UnjudgedRun,
+    representative_report,
+)
 from tb_bottleneck.comparison.texts.value_text import sanitize
 from tb_bottleneck.knowledge.comparison_texts import headline_text
 from tb_bottleneck.report.json_form import parse_report
@@ -58,7 +64,6 @@ def device_spans_of(recording: Recording) -> tuple[Ints, Ints] | None:
     return (begins, ends) if (ends > begins).all() else None
 
 
-TELEMETRY = "telemetry"  # the evidence source of a report without a trace
 MAX_RUN_NAMES = 4  # that a message lists
 SHARES_TOLERANCE = 1e-3
 MAX_STEP_NS = 1e18  # about 30 years: largest time of a step, or of one regime in a step

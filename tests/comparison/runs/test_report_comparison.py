@@ -102,7 +102,7 @@ def test_a_report_compares_as_its_recording_does(tmp_path):
     assert result.significant
     assert [bar.delta_ns for bar in result.by_regime] == pytest.approx([bar.delta_ns for bar in whole.by_regime])
     assert list(result.causes.lost) == list(whole.causes.lost)
-    assert "Only a report of one run is available" in result.notes[0]
+    assert "At least one run has no trace here" in result.notes[0]
 
 
 def test_a_disturbed_step_of_a_report_does_not_decide(tmp_path):
@@ -189,6 +189,41 @@ def test_telemetry_is_not_held_against_a_trace(tmp_path):
     assert not result.comparable
     assert "A was judged from telemetry and B from a trace" in result.headline
     assert compare_runs(run_from_reports("base", alone), run_from_reports("other", alone)).comparable
+
+
+def timed(report, mean_ns, steps=500):
+    """Returns a report of telemetry with this mean step, whose longest steps take ten times as long."""
+    window = report["window"] | {"steps": steps, "mean_error": 0.01, "step_times_ns": [10 * mean_ns] * 50}
+    window["step_ns"] = report["window"]["step_ns"] | {"mean": mean_ns, "median": mean_ns / 2}
+    scale = mean_ns / sum(row["ns_per_step"] for row in report["account"])
+    account = [row | {"ns_per_step": row["ns_per_step"] * scale} for row in report["account"]]
+    return report | {"window": window, "account": account}
+
+
+def test_telemetry_is_compared_by_the_mean_steps_of_the_runs(tmp_path):
+    """Not by the longest of neighbouring steps, which a report keeps."""
+    report = telemetry_report(judged(tmp_path, SLOW))
+    a, b = (run_from_reports(str(mean), json.dumps({"reports": [timed(report, mean)]}).encode()) for mean in (6e6, 2e6))
+    result = compare_runs(a, b)
+    assert "B is 3.00 times as fast as A" in result.headline
+    assert (result.difference, result.a_steps) == ("faster", 500)
+    assert (result.a_ns, result.b_ns) == pytest.approx((6e6, 2e6), rel=1e-3)
+    assert not any("left out" in note for note in result.notes)
+
+
+def test_a_run_with_a_trace_is_compared_by_its_telemetry_with_one_that_has_none(tmp_path):
+    slow, fast = judged(tmp_path, SLOW), judged(tmp_path, FAST)
+    of_slow, of_fast = timed(telemetry_report(slow), 6e6), timed(telemetry_report(fast), 2e6)
+    alone = run_from_reports("alone", json.dumps({"reports": [of_slow]}).encode())
+    both = run_from_reports("both", json.dumps({"reports": [as_dict(fast.report), of_fast]}).encode())
+    for runs, said in (
+        ((alone, both), "B is 3.00 times as fast as A"),
+        ((both, alone), "A is 3.00 times as fast as B"),
+    ):
+        result = compare_runs(*runs)
+        assert result.comparable
+        assert said in result.headline
+        assert any("is compared by its telemetry, too" in note for note in result.notes)
 
 
 def test_reports_of_several_runs_are_not_taken_for_one(tmp_path):
