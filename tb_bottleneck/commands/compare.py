@@ -22,9 +22,9 @@ examples:
   tb-bottleneck compare base.reports.json runs/now        compares with a report that `diagnose --json` printed
 
 RUN is a trace file, a directory with the recordings of one run (of all its ranks; telemetry alone is enough), or a
-report: a file NAME.reports.json with the output of `diagnose --json`, or NAME.bottlenecks.json. A report allows fewer comparisons
-than a trace. Three or more runs are a sweep if one setting varies. Otherwise they are a history in the order
-given, and the result is the first run that is slower and the regime that makes it slower.
+report: a file NAME.reports.json with the output of `diagnose --json`, or NAME.bottlenecks.json. A report allows fewer
+comparisons than a trace. Three or more runs are a sweep if one setting varies. Otherwise they are a history in the
+order given, and the result is the first run that is slower and the regime that makes it slower.
 """
 
 
