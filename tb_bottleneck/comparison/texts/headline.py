@@ -50,6 +50,10 @@ _UNPROFILED = {
 """Maps the difference of steps without a profiler to the name of its text."""
 
 
+_WHOLE = {"faster": "whole_faster", "slower": "whole_slower", "none": "whole_none"}
+"""Maps the difference of whole runs to the name of its text."""
+
+
 def refusal_headline(reasons: Sequence[str]) -> str:
     """Returns the headline of a comparison that was not possible, with the first two of `reasons`, which are
     sentences."""
@@ -208,7 +212,7 @@ def _whole_runs(comparison: pb.Comparison) -> str:
     ratios = run.speedup, run.low, run.high
     ratio, low, high = sorted(1 / each for each in ratios) if run.speedup < 1 else ratios
     low, ratio, high = sorted((ratio, low, high))
-    return headline_text(f"whole_{run.difference}").safe_substitute(
+    return headline_text(_WHOLE[run.difference]).safe_substitute(
         ratio=ratio_text(ratio),
         low=ratio_text(low),
         high=ratio_text(high),

@@ -21,6 +21,8 @@ from tb_bottleneck.report.builders.gains import LARGE_UNEXPLAINED_SHARE
 from tb_bottleneck.report.builders.recording_description import (
     MAX_DEVICE_NAME,
     WINDOWS,
+    Floats,
+    Ints,
     Origin,
     ReportedDevice,
     Window,
@@ -28,7 +30,6 @@ from tb_bottleneck.report.builders.recording_description import (
     spread_of,
     text_fact,
 )
-from tb_bottleneck.telemetry.bounded_columns import Floats, Times
 
 _FIRES_AT = {rule.regime: rule.fires_at for rule in RULES}
 FOR_CODE = frozenset({"storage_advice", "threads_beside_others", "threads_to_use", "workers_beside_main"})
@@ -177,7 +178,7 @@ PARTS = 10
 Modeling and Analysis, 9.5.3), which holds for steps that depend on each other."""
 
 
-def _mean_error(times: Floats, counts: Times) -> float | None:
+def _mean_error(times: Floats, counts: Ints) -> float | None:
     """Returns the standard error of the mean step as a share of it; None for fewer than two steps per part. `times` has
     the mean times of groups of `counts` steps in order."""
     if len(times) < 2 * PARTS:
