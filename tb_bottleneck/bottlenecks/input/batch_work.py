@@ -36,10 +36,8 @@ _LISTS = re.compile(
 REMAINS = {Estimate.EXPECTED: 0.04, Estimate.LOW: 0.15, Estimate.HIGH: 0.0}
 """The part of the removed time that remains. Expected: the mean of thirteen trainings whose batches were prepared or
 whose code was vectorised. Of these, 0 to 13 % remained."""
-
-
 MOST_QUICKER = 0.5
-"""As QUICKER_OPERATORS, for the high estimate of a fix. After the fixes of eight small trainings on a CPU, the
+"""As QUICKER_OPERATORS, for the high estimate of a fix. After the fixes of six small trainings on a CPU, the
 operators took 0 to 54 % less time."""
 
 

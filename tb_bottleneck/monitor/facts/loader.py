@@ -161,7 +161,7 @@ def _epoch_batches(loader: Any) -> int | None:
     """Returns the number of batches of an epoch; None if the data set or the sampler has no length."""
     try:
         return len(loader)
-    except (TypeError, NotImplementedError, AttributeError):
+    except Exception:  # of the user's data set or sampler, which may raise anything; other facts do not need it
         return None
 
 
