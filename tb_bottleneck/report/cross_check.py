@@ -172,6 +172,8 @@ def _with_causes_on_thread(telemetry: pb.Report, trace: pb.Report) -> pb.Report:
         others = [finding for finding in telemetry.findings if finding.regime != Regime.INPUT]
         del report.findings[:]
         report.findings.extend([*others[:at], *map(_without_times, causes), *others[at:]])
+        if at == 0 and trace.verdict.regime == telemetry.verdict.regime:
+            report.verdict.headline = trace.verdict.headline  # that of telemetry may name the other cause
         return led_by_action(report)
     return report
 

@@ -376,9 +376,10 @@ def test_frames_tell_what_the_training_thread_waits_for():
         finding = report.findings.add(cause=cause, regime="input", cost_share=0.9)
         finding.evidence.add(label=cause, begin_ns=5)
         finding.fix.action = cause
-        report.verdict.severity = "critical"
+        report.verdict.severity, report.verdict.headline = "critical", f"headline of {cause}"
     for report in join([("a", trace), ("a", telemetry)]):
         assert [finding.cause for finding in report.findings] == ["slow_sampler"]
+        assert report.verdict.headline == "headline of slow_sampler"
         assert [other.witness for other in report.others if other.trusted] == ["trace"]
 
 
