@@ -8,9 +8,12 @@ _MONITORING_TOOLS = 3
 """Ids of sys.monitoring below this number are those of debuggers, coverage tools and profilers (since Python 3.12)."""
 
 
-def debugging_aids() -> list[str] | None:
-    """Returns the keys of the aids that are on, as in knowledge/health.toml; None if none is. Call it on the thread of
-    the training: a tracer belongs to one thread."""
+NONE = "none"
+
+
+def debugging_aids() -> list[str]:
+    """Returns the keys of the aids that are on (quality/trace_defects.py), or [NONE], so that a comparison shows the
+    difference. Call it on the thread of the training: a tracer belongs to one thread."""
     torch: Any = sys.modules.get("torch")
     monitoring = getattr(sys, "monitoring", None)
     tools = [monitoring.get_tool(number) for number in range(_MONITORING_TOOLS)] if monitoring is not None else []
@@ -21,7 +24,7 @@ def debugging_aids() -> list[str] | None:
         "nvtx": torch is not None and torch._C._autograd._profiler_type().name == "NVTX",
         "debug_build": torch is not None and bool(torch.version.debug),
     }
-    return [name for name, is_on in on.items() if is_on] or None
+    return [name for name, is_on in on.items() if is_on] or [NONE]
 
 
 def _uses_cuda(torch: Any) -> bool:

@@ -34,12 +34,12 @@ def test_each_aid_has_a_key(monkeypatch, torch, environment, found):
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(debugging.os, "environ", environment)
     monkeypatch.setattr(debugging.sys, "gettrace", lambda: None)
-    assert [aid for aid in debugging_aids() or [] if aid != "tracer"] == found
+    assert [aid for aid in debugging_aids() if aid != "tracer"] in (found, found or ["none"])
     monkeypatch.setattr(debugging.sys, "gettrace", lambda: print)
-    assert "tracer" in (debugging_aids() or [])
+    assert "tracer" in debugging_aids()
 
 
-@pytest.mark.parametrize("recorded", [None, [], "tracer", ["<b>other</b>"], {"tracer": 1}, [["tracer"]]])
+@pytest.mark.parametrize("recorded", [None, [], ["none"], "tracer", ["<b>other</b>"], {"tracer": 1}, [["tracer"]]])
 def test_other_values_are_no_aids(recorded):
     assert not list(debugging_defects({"debugging": recorded}))
 
