@@ -52,6 +52,11 @@ class TelemetryEntry:
         self._report_key: tuple[int, bool] | None = None
         self._report_made_at = 0.0
 
+    @property
+    def judged_live(self) -> bool:
+        """True if the last report was made of a live run. A run may end while its report is made."""
+        return self._report_key is not None and self._report_key[1]
+
     def update(self) -> Report:
         """Reads what was added to the file, and returns a report that may be up to REPORT_SECONDS old. The caller holds
         the lock."""
@@ -184,8 +189,7 @@ class TelemetryRegistry:
                 _log.exception("There is not enough memory for the telemetry of one run")
                 because = f"{recording.source}: there is not enough memory for it"
                 report = unreadable(entry.reader, recording.run, "unreadable", because)
-            last = last_record(entry.reader.telemetry)
-            return replace(Digest.of(report), live=is_live(last)), last
+            return replace(Digest.of(report), live=entry.judged_live), last_record(entry.reader.telemetry)
 
 
 def last_record(telemetry: "Telemetry") -> int:

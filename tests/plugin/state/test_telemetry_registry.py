@@ -229,3 +229,18 @@ def test_a_file_that_became_a_pipe_or_a_link_costs_its_own_run_only(
     other = tenant.get(f"report?id={ids['b']}")
     assert other.json is not None
     assert other.json["report"]["health"]["status"] == "ok"
+
+
+def test_a_run_that_ends_while_it_is_judged_is_judged_again(
+    move_in: MoveIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its report is about the last phase, as of a live run, although it has ended when the report is made."""
+    messages = simulate([simulated_phase("storage", 60.0), simulated_phase("healthy", 60.0)])
+    moved_to_end_now(messages, 121)
+    write(tmp_path / NAME, messages)
+    answers = iter([True])
+    monkeypatch.setattr(module, "is_live", lambda last: next(answers, False))
+    tenant = move_in(tmp_path)
+    tenant.listed()
+    entry = until(lambda: tenant.entry(NAME), lambda entry: entry.get("verdict", {}).get("regime") == "input")
+    assert entry["live"] is False
