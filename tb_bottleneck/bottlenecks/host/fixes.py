@@ -1,23 +1,54 @@
 """Scenarios of the host: less Python code, and fewer operators that compute on the host."""
 
+import numpy as np
+
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
-from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, with_quicker_operators
+from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, waiting, with_quicker_operators
+from tb_bottleneck.trace.table import Bools
+
+PROCESSES_NS = 100_000
+"""Python that follows a wait for the device and takes at least this time works on the result of the wait. A choice: a
+print or a float() takes less."""
+
+
+def _waits_for_results(graph: ModifiedGraph) -> tuple[Bools, Bools]:
+    """Returns two masks of the items: those that wait for results of the device that Python then works on, and those of
+    them that follow another one. Nothing is launched between two that follow each other, so that the host's time
+    between them is also work on results."""
+    items, waits = graph.items, waiting(graph)
+    python = items.gap.of(Activity.OTHER) >= PROCESSES_NS
+    found = np.zeros(len(items), np.bool_)
+    earlier = items.follows[python & (items.follows >= 0)]
+    while len(earlier := earlier[(earlier >= 0) & waits[earlier] & ~found[earlier]]):
+        found[earlier] = True
+        earlier = items.follows[earlier]
+    return found, found & (items.follows >= 0) & found[items.follows]
 
 
 def without_python(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Removes Python code from the training thread: it moves into loader workers, onto the device, or out of the loop.
 
     Changes: host time in no other recorded activity (Activity.OTHER) becomes zero. Negative times, which come from
-    overlaps of threads, stay. On a CPU, the operators get a little faster (with_quicker_operators).
+    overlaps of threads, stay. The host no longer waits for results that this code works on, and its time between such
+    waits becomes zero. On a CPU, the operators get a little faster (with_quicker_operators).
     Assumes: none of this code has to run on the training thread.
-    Bounds: in the low estimate, half of the time stays, and operators take as long as recorded. The high estimate
-    equals the expected one.
+    Bounds: in the low estimate, half of the time stays, with the waits, and operators take as long as recorded. The
+    high estimate equals the expected one.
     """
     python = graph.items.gap.of(Activity.OTHER)
     remaining = (python.clip(min=0) * REMAINING_SHARE[estimate]).astype("int64")
     fixed = graph.with_gap(Activity.OTHER, remaining + python.clip(max=0))
-    return fixed if estimate is Estimate.LOW else with_quicker_operators(graph, fixed)
+    if estimate is Estimate.LOW:
+        return fixed
+    (gone, between), items = _waits_for_results(graph), graph.items
+    fixed = fixed.with_items(
+        gap=fixed.gap_scaled(Activity.DISPATCH, np.where(between, 0.0, 1.0)),
+        waits=np.where(gone, NONE, items.waits),
+        drains=items.drains & ~gone,
+    )
+    return with_quicker_operators(graph, fixed)
 
 
 WITHOUT_PYTHON = Scenario("host_python", without_python, on_cpu=True)

@@ -35,6 +35,22 @@ def test_pauses_outside_operators_go():
     assert milliseconds(Estimate.EXPECTED) < 10 < milliseconds(Estimate.LOW) < 20
 
 
+RESULTS = """
+    step    aaaaaaaaaabbbbbbbbbb
+    launch  |.........|.........
+    gpu     .####......####.....
+    sync    .####......####.....
+"""
+
+
+def test_the_host_no_longer_waits_for_results_that_the_code_works_on():
+    """Five columns of Python after each wait of four: without both, the device's four columns per step remain."""
+    graph = unmodified_graph(RecordedGraph(drawn_recording(RESULTS, unit_us=1000.0)))
+    after = {each: WITHOUT_PYTHON.apply(graph, each).window() / 1e6 for each in Estimate}
+    assert after[Estimate.EXPECTED] < 9.5
+    assert after[Estimate.LOW] > 12
+
+
 METRICS = """
     step    aaaaaaaaaabbbbbbbbbb
     op      .#####.....#####....
