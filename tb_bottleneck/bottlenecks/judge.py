@@ -52,19 +52,24 @@ def _joined(
     verdicts: tuple[Verdict[Recording], ...], wider: str, narrower: frozenset[str]
 ) -> tuple[Verdict[Recording], ...]:
     """Returns the verdicts without the causes in `narrower`, and with the costs of these causes added to the cause
-    named `wider`. Returns the verdicts unchanged if none has a cause named `wider`."""
+    named `wider`, and to the recoverable share of its verdict. Returns the verdicts unchanged if none has a cause named
+    `wider`."""
     causes = [cause for verdict in verdicts for cause in verdict.judgement.causes]
     if not any(cause.name == wider for cause in causes):
         return verdicts
     cost = sum(cause.cost_share for cause in causes if cause.name in narrower)
 
     def joined(verdict: Verdict[Recording]) -> Verdict[Recording]:
+        judgement = verdict.judgement
         kept = tuple(
             replace(cause, cost_share=cause.cost_share + cost) if cause.name == wider else cause
-            for cause in verdict.judgement.causes
+            for cause in judgement.causes
             if cause.name not in narrower
         )
-        return replace(verdict, judgement=replace(verdict.judgement, causes=kept))
+        removed = sum(cause.cost_share for cause in judgement.causes if cause.name in narrower)
+        added = cost if any(cause.name == wider for cause in kept) else 0.0
+        recoverable = max(judgement.recoverable - removed, 0.0) + added
+        return replace(verdict, judgement=replace(judgement, causes=kept, recoverable=recoverable))
 
     return tuple(map(joined, verdicts)) if cost else verdicts
 

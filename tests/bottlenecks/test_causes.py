@@ -197,6 +197,8 @@ NAMED = [
     ("unexplained", {"unexplained_excess": 0.05}, []),
 ]
 ON_THE_CPU = [
+    ("launch", {"cells_per_step": 150.0, "cells_share": 0.4}, ["recurrent_cells"]),
+    ("launch", {"cells_per_step": 2.0, "cells_share": 0.4}, ["small_operators"]),
     ("launch", {}, ["small_operators"]),
     ("launch", {"optimizer_launches": 400.0, "optimizer_share": 0.5}, ["optimizer_for_loop", "small_operators"]),
     ("launch", {"optimizer_launches": 400.0, "optimizer_share": 0.9}, ["optimizer_for_loop"]),
@@ -238,6 +240,13 @@ def test_collectives_cost_at_most_their_calls_and_what_operators_lose_to_them(mo
 def test_the_share_of_first_runs_is_no_bound_on_the_cpu(on_device):
     [cause] = judged("interruption", {"first_runs": 5e6}, on_device).causes
     assert (cause.name, cause.bounded) == ("first_runs", on_device)
+
+
+@pytest.mark.parametrize(("share", "fixes"), [(0.4, {"unfused_pointwise"}), (0.1, set())])
+def test_the_pointwise_operators_of_cells_belong_to_them(share, fixes):
+    values = {"cells_per_step": 150.0, "cells_share": share}
+    [cause] = judged("launch", values, on_device=False).causes
+    assert cause.also_fixes == fixes
 
 
 @pytest.mark.parametrize("layers", [0.0, 1.0])

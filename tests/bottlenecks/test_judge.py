@@ -131,3 +131,5 @@ def test_causes_that_one_fix_removes_are_one_finding(monkeypatch):
 
     causes = [(cause.name, cause.cost_share) for verdict in verdicts for cause in verdict.judgement.causes]
     assert causes == [("created_on_host", pytest.approx(0.3))]
+    recoverable = {verdict.regime: verdict.judgement.recoverable for verdict in verdicts}
+    assert recoverable == pytest.approx({"input": 0.3, "transfer": 0.1}), "the rest of the copies' time stays theirs"

@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.intervals import Spans, union
+from tb_bottleneck.base.intervals import Spans, clip, union
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.bottlenecks.memory.fusion import loop_time, top_level
 from tb_bottleneck.measures.trace.window_rows import in_host_steps, with_example
@@ -37,6 +37,15 @@ def idle_in_cells(recording: Recording) -> Measure | Missing:
     spans = recurrent_cells(recording)
     idle = int(recording.idle.covered(spans.starts, spans.ends).sum())
     return Measure(idle / recording.account.window, "share", "window", len(spans))
+
+
+def cells_share(recording: Recording) -> Measure:
+    """Share of the window in loops over recurrent cells on the host. On a CPU run, their backward pass is not among
+    them: its nodes are those of the operators in a cell."""
+    spans, steps = recurrent_cells(recording), recording.steps
+    return Measure(
+        clip(spans, steps.begin, steps.end).total() / recording.account.window, "share", "window", len(spans)
+    )
 
 
 @memoized

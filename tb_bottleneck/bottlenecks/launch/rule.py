@@ -31,7 +31,7 @@ from tb_bottleneck.bottlenecks.launch.compilation import (
 from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
 from tb_bottleneck.bottlenecks.launch.device_checks import checks_per_step, idle_in_checks
 from tb_bottleneck.bottlenecks.launch.micro_batches import idle_in_micro_batches, micro_batches_per_step
-from tb_bottleneck.bottlenecks.launch.recurrent_cells import cells_per_step, idle_in_cells
+from tb_bottleneck.bottlenecks.launch.recurrent_cells import cells_per_step, cells_share, idle_in_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import (
     idle_in_scattered_updates,
     scattered_operators,
@@ -67,6 +67,9 @@ MIN_UNBATCHED_SHARE = FIRES_AT
 ALL_BLOCK = 0.9
 # Fewer cells per step are not a loop over time. A choice, as for calls of one item.
 SEVERAL_CELLS = 8.0
+# On a CPU run, the pointwise operators belong to the cells if their forward pass takes this share of the window; the
+# backward pass takes about twice as long. A choice.
+MOST_IN_CELLS = 0.25
 # One check per step, such as that of a gradient scaler, is usual. A loop or checks with this share of the window are
 # worth naming: one line of code changes them. Both numbers are choices.
 SEVERAL_CHECKS, MIN_SPECIFIC_SHARE = 3.0, 0.05
@@ -128,7 +131,11 @@ def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]
         # The gain of torch.compile was measured for models. For other programs, it is not known.
         is_model = measures.value(models, otherwise=1.0) > 0
         if measures.value(cells_per_step, otherwise=0.0) >= SEVERAL_CELLS:
-            return (*loop, Cause("recurrent_cells", rest, (cells_per_step, operators, idle_in_cells), bounded=False))
+            # One call of a layer also fuses the pointwise operators of the cells.
+            most = measures.value(cells_share, otherwise=0.0) >= MOST_IN_CELLS
+            fixes = frozenset({"unfused_pointwise"}) if most else frozenset()
+            seen = (cells_per_step, operators, idle_in_cells)
+            return (*loop, Cause("recurrent_cells", rest, seen, bounded=False, also_fixes=fixes))
         return (*loop, Cause("small_operators", rest, called, bounded=False, certain=is_model))
     evidence = (
         kernels,
