@@ -74,8 +74,10 @@ def add(commands: "Subparsers") -> None:
 
 def _check(options: argparse.Namespace) -> int:
     """Raises NotFound if torch or the program to run is missing; otherwise returns 0. If the command begins with
-    `python`, changes `options` so that they name the program after it."""
-    if os.path.basename(options.script or "").startswith("python") and not Path(options.script).exists():
+    `python` or the path of this interpreter, changes `options` so that they name the program after it."""
+    script = options.script or ""
+    this = Path(script).exists() and os.path.realpath(script) == os.path.realpath(sys.executable)
+    if os.path.basename(script).startswith("python") and (this or not Path(script).exists()):
         from tb_bottleneck.trial.programs import program_of
 
         try:

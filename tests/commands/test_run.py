@@ -36,7 +36,12 @@ def test_it_says_what_to_do_next(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("python", "train.py", "--x"), ("--", "python3", "-u", "train.py", "--x"), ("python", "-m", "train", "--x")],
+    [
+        ("python", "train.py", "--x"),
+        ("--", "python3", "-u", "train.py", "--x"),
+        ("python", "-m", "train", "--x"),
+        (sys.executable, "train.py", "--x"),
+    ],
 )
 def test_python_before_the_program_is_left_out(
     tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
