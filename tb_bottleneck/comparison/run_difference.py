@@ -15,12 +15,15 @@ OF_PARTS, OF_STARTS = 2.262, 1.960
 def run_difference(
     a: Window | None, b: Window | None, samples: tuple[int, int], on_device: bool
 ) -> pb.RunDifference | None:
-    """Returns the difference of the mean steps in the telemetry windows `a` and `b`; None if one of them is None.
+    """Returns the difference of the mean steps in the telemetry windows `a` and `b`; None if one of them is None,
+    or does not state the error of its mean, such as a report of an older version.
 
     Times are divided by `samples`, the samples per step of A and B, or 1 for times per step. The interval combines the
     errors of both means with the variation between two starts of a training, which no run shows.
     """
-    if a is None or b is None or min(a.step_ns.mean, b.step_ns.mean) <= 0:
+    if a is None or b is None or not (a.HasField("mean_error") and b.HasField("mean_error")):
+        return None
+    if min(a.step_ns.mean, b.step_ns.mean) <= 0:
         return None
     a_ns, b_ns = a.step_ns.mean / samples[0], b.step_ns.mean / samples[1]
     starts = SAME_KERNELS if on_device else MEAN_STEP_ON_CPU

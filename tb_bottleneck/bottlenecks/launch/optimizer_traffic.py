@@ -19,10 +19,8 @@ from tb_bottleneck.trace.table import Rows
 STATES = {"SGD": 0, "Adam": 2, "AdamW": 2, "Adagrad": 1}
 """Tensors of state per parameter of the optimizers with a fused implementation (pytorch docs, torch.optim). Operators
 show the momentum of SGD and the maximum of amsgrad."""
-
-
 ACCESSES = {
-    **dict.fromkeys(("addcdiv_",), 4),
+    "addcdiv_": 4,
     **dict.fromkeys(("add", "addcmul_", "lerp_", "maximum_"), 3),
     **dict.fromkeys(("mul_", "div_", "sqrt", "neg", "reciprocal_"), 2),
 }

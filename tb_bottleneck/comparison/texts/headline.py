@@ -209,9 +209,8 @@ def _whole_runs(comparison: pb.Comparison) -> str:
     if not comparison.HasField("run"):
         return ""
     run, per = comparison.run, comparison.per
-    ratios = run.speedup, run.low, run.high
-    ratio, low, high = sorted(1 / each for each in ratios) if run.speedup < 1 else ratios
-    low, ratio, high = sorted((ratio, low, high))
+    power = -1 if run.speedup < 1 else 1  # of the faster run
+    low, ratio, high = sorted(each**power for each in (run.low, run.speedup, run.high))
     return headline_text(_WHOLE[run.difference]).safe_substitute(
         ratio=ratio_text(ratio),
         low=ratio_text(low),
