@@ -182,6 +182,8 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     flows = builder.flows()
     events, memory, out_of_range = within_ranges(builder.build(), memory)
     events, clock_shift_ns = with_host_clock(events)
+    if clock_shift_ns:  # dependencies and counters are matched by the recorded times of the device
+        counters, counter_names, flows = Counters.empty(), (), Flows.empty()
     return_freed_memory()
     lost = reader.lost + builder.lost + out_of_range
     _refuse_other_objects(len(events) + len(memory), lost)
