@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, intersect, merge, subtract, union
 from tb_bottleneck.base.measure import Measure, Missing
@@ -60,7 +61,7 @@ def conversion_share(recording: Recording) -> Measure | Missing:
 
 def batches_per_iterator(recording: Recording) -> Measure | Missing:
     """Number of batches per iterator of the loader (count). Missing if an epoch has a single batch."""
-    created, batches = len(_frames(recording, _ITERATOR)), len(_fetches(recording))
+    created, batches = len(_created(recording)), len(_fetches(recording))
     if not created or not batches:
         return Missing("no iterator of a loader is created in the recorded steps")
     if count_of(recording, "epoch_batches") == 1:
@@ -88,9 +89,10 @@ def iterator_spans(recording: Recording) -> Spans:
     in_workers = isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR
     events = recording.trace.events
     first = union(events.start[rows], events.end[rows]) if in_workers else sampler_spans(recording)
-    return merge(_frames(recording, _ITERATOR), _frames(recording, _DROPPED), first)
+    return merge(_created(recording), _dropped(recording), first)
 
 
+@memoized
 def sampler_spans(recording: Recording) -> Spans:
     """Returns the time in which the sampler draws indices."""
     return _frames(recording, _SAMPLER)
@@ -106,13 +108,25 @@ def conversion_spans(recording: Recording) -> Spans:
 def _share(recording: Recording, spans: Spans) -> Measure | Missing:
     """Returns the share of the loader's time on the training thread that `spans` cover."""
     events, rows = recording.trace.events, _fetches(recording)
-    around = _frames(recording, _ITERATOR), _frames(recording, _DROPPED)
-    loading = merge(union(events.start[rows], events.end[rows]), *around)
+    loading = merge(union(events.start[rows], events.end[rows]), _created(recording), _dropped(recording))
     if not recording.trace.header.stacks_recorded or not len(loading):
         return NO_LOADER
     return Measure(intersect(loading, spans).total() / loading.total(), "share", "loader time", len(spans))
 
 
+@memoized
+def _created(recording: Recording) -> Spans:
+    """Returns the time in which iterators of the loader are created."""
+    return _frames(recording, _ITERATOR)
+
+
+@memoized
+def _dropped(recording: Recording) -> Spans:
+    """Returns the time in which iterators of the loader are dropped, and in which samplers iterate."""
+    return _frames(recording, _DROPPED)
+
+
+@memoized
 def _fetches(recording: Recording) -> Rows:
     rows = fetches(recording)
     return rows[in_host_steps(recording, recording.trace.events.start[rows])]

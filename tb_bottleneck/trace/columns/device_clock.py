@@ -31,7 +31,8 @@ def with_host_clock(events: Events) -> tuple[Events, int]:
     and 0 if the clocks agree or drift."""
     on_device = np.zeros(len(Kind), np.bool_)
     on_device[list(DEVICE_KINDS)] = True
-    device = np.flatnonzero(look_up(on_device, events.kind) & (events.correlation != 0))
+    device = np.flatnonzero(look_up(on_device, events.kind))
+    device = device[events.correlation[device] != 0]
     if len(device) < MIN_LAUNCHED:
         return events, 0
     after_launch = _after_launch(events, device)
@@ -49,7 +50,8 @@ def with_host_clock(events: Events) -> tuple[Events, int]:
 def _after_launch(events: Events, device: Ints) -> Ints:
     """Returns for the rows `device` whose launch was recorded the time in ns from the start of the launch to theirs, in
     order of time."""
-    calls = np.flatnonzero((events.kind == Kind.CALL) & (events.correlation != 0))
+    calls = np.flatnonzero(events.kind == Kind.CALL)
+    calls = calls[events.correlation[calls] != 0]
     if not len(calls):
         return np.empty(0, np.int64)
     ids = events.correlation[calls]
