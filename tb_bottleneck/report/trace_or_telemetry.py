@@ -127,6 +127,8 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
         return "telemetry", "outside_a_trace"
     if said.regime == Regime.UNEXPLAINED:
         return "trace", "telemetry_unknown"
+    if said.regime == Regime.HOST and _has_little_python(trace, telemetry):
+        return "trace", "operators_outside"
     if seen.regime == said.regime:
         return ("telemetry", "all_steps") if _run_differs(trace, telemetry) else ("trace", "agree")
     if seen.regime in DEVICE_REGIMES and said.regime in DEVICE_REGIMES:
@@ -145,6 +147,13 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     if _is_worse(seen, said) and (status != CLEAR or idle_unseen) and represented_share(trace, telemetry) >= ALIKE:
         return "trace", "more_to_gain"
     return "telemetry", "all_steps"
+
+
+def _has_little_python(trace: pb.Report, telemetry: pb.Report) -> bool:
+    """Returns True if the trace has little Python outside torch, and less than half of what telemetry takes for Python
+    can be in steps that are not like those of the trace."""
+    others = 1 - represented_share(trace, telemetry)
+    return _status(trace, Regime.HOST) == CLEAR and others <= min(1 - ALIKE, telemetry.verdict.share / 2)
 
 
 def _run_differs(trace: pb.Report, telemetry: pb.Report) -> bool:

@@ -1,5 +1,6 @@
 """The rules for telemetry: each documents its signals, and fires if the rule for traces fires."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -46,6 +47,21 @@ def test_on_a_cpu_telemetry_does_not_call_launching_clear():
     )
     assert launch.judgement.status == ABSTAINS
     assert "only a trace distinguishes" in launch.judgement.missing
+
+
+def test_on_a_cpu_a_wait_for_batches_comes_before_time_outside_of_modules():
+    """That time may be operators, so nothing is known to be saved in it."""
+    recorded = Telemetry()
+    phase = replace(simulated_phase("on_cpu", 40.0), load=100.0, python=300.0)
+    recorded.add(
+        simulate(
+            [phase], facts={"device_kind": "cpu", "cores": 16}, without=(*HEALTHY, "gpu_utilisation", "device_busy")
+        )
+    )
+    verdicts = judge.judge_all(Measures(telemetry_recording.TelemetryRecording(recorded)))
+    shares = {verdict.regime: verdict.judgement.share for verdict in verdicts}
+    assert shares["host"] > shares["input"] > 0.1
+    assert judge.conclusion_of(verdicts).regime == "input"
 
 
 class Known:

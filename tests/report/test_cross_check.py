@@ -369,6 +369,22 @@ def test_a_trace_of_slower_steps_does_not_decide():
         assert trusted.witness == "telemetry" or not slower
 
 
+@pytest.mark.parametrize(
+    ("in_trace", "step_ms", "source"), [(0.01, 10, "trace"), (0.6, 10, "telemetry"), (0.01, 7, "telemetry")]
+)
+def test_operators_outside_of_modules_are_no_python(in_trace, step_ms, source):
+    """Telemetry sees only that no module runs. The trace decides if its steps are as long as those of the run."""
+    trace, telemetry = report_of("trace", step_ms, compute=0.9, host=in_trace), report_of("telemetry", 10, host=0.7)
+    trace.unprofiled.step_ns = trace.window.step_ns.median
+    for report in (trace, telemetry):
+        report.window.step_ns.mean = report.window.step_ns.median
+    trace.verdict.regime, telemetry.verdict.regime = "compute", "host"
+    telemetry.verdict.share, telemetry.verdict.severity = 0.7, "critical"
+    trust = trust_of(trace, telemetry)
+    assert trust.source == source
+    assert ("does not tell Python from operators" in trust.because) == (source == "trace")
+
+
 def test_frames_tell_what_the_training_thread_waits_for():
     """Idle workers look like slow storage to telemetry, which does not see the sampler in the training process."""
     trace, telemetry = report_of("trace", 100, input=0.9), report_of("telemetry", 100, input=0.9)

@@ -58,14 +58,14 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
         return Judgement(FIRES, share, max(too_few_cores.cost_share, share), causes)
     if share < FIRES_AT:
         return Judgement(CLEAR, share, share)
-    return Judgement(FIRES, share, share, (_python(measures, share),))
+    return Judgement(FIRES, share, share if measures.on_device else 0.0, (_python(measures, share),))
 
 
 def _python(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording]:
-    """Returns the cause `host_python` with the cost `cost` (share of the window). On a CPU run the cause has no bound,
-    because operators outside the timed phases cannot be distinguished from Python."""
+    """Returns the cause `host_python` with the cost `cost` (share of the window). On a CPU run, the cause is not certain
+    and has no bound, because operators outside the timed phases cannot be distinguished from Python."""
     evidence = (time_outside_phases, thread_runs, process_cores)
-    return Cause("host_python", cost, evidence, bounded=measures.on_device)
+    return Cause("host_python", cost, evidence, bounded=measures.on_device, certain=measures.on_device)
 
 
 def _too_few_cores(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording] | None:

@@ -20,6 +20,7 @@ from tb_bottleneck.bottlenecks.input.loader_workers import (
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
     SLOWER_WORKERS,
+    batch_waits,
     cores_of,
     cores_per_worker,
     workers_are_behind,
@@ -135,9 +136,10 @@ def _floor_of_cores(graph: ModifiedGraph, estimate: Estimate) -> float:
     """Returns the time in ns that the cores of the job need for the window, if other processes make the batches that
     the training thread makes now; 0 if the number of cores was not recorded, or if other processes make them already.
 
-    Making the batches takes their recorded time of a core, times SLOWER_WORKERS. The rest of the window takes the time
-    of several threads, times BESIDE_WORKERS: on a CPU run, all of torch's threads in the low estimate and one in the
-    high estimate; on a device, whose host may wait for it, one and none. The expected estimate takes the mean.
+    Making the batches takes their recorded time without waits of a core, times SLOWER_WORKERS. The rest of the window
+    takes the time of several threads, times BESIDE_WORKERS: on a CPU run, all of torch's threads in the low estimate
+    and one in the high estimate; on a device, whose host may wait for it, one and none. The expected estimate takes the
+    mean.
     """
     recording = graph.base.recording
     cores, iterator = cores_of(recording), loader_iterator(recording)
@@ -151,6 +153,8 @@ def _floor_of_cores(graph: ModifiedGraph, estimate: Estimate) -> float:
     least, most = (0.0, 1.0) if recording.on_device else (1.0, min(known, float(cores)))
     threads = {Estimate.LOW: most, Estimate.EXPECTED: (least + most) / 2, Estimate.HIGH: least}[estimate]
     beside = (BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU)[estimate]
+    waits = batch_waits(recording)
+    making *= 1 - (waits.value if isinstance(waits, Measure) else 0.0)
     return (making * SLOWER_WORKERS[estimate] + rest * threads * beside) / cores
 
 

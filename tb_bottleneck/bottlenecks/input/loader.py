@@ -159,18 +159,27 @@ def loader_reads(recording: Recording) -> Measure | Missing:
 
     Receiving data from a worker process does not count.
     """
+    return _share_of_frames(recording, "read")
+
+
+def loader_waits(recording: Recording) -> Measure | Missing:
+    """Share of the loader's time on the training thread in Python frames that wait without a core, such as sleep."""
+    return _share_of_frames(recording, "wait")
+
+
+def _share_of_frames(recording: Recording, does: str) -> Measure | Missing:
     if not recording.trace.header.stacks_recorded:
         return Missing("Python frames were not recorded; with_stack=True shows what the loader does")
     events, rows = recording.trace.events, _whole_fetches(recording)
     loading = union(events.start[rows], events.end[rows])
     if not len(loading):
         return NO_LOADER
-    frames = host_rows(recording, lambda name: first_match(frame_patterns(), name) == "read", Kind.PYTHON)
+    frames = host_rows(recording, lambda name: first_match(frame_patterns(), name) == does, Kind.PYTHON)
     frames = frames[np.isin(events.thread[frames], events.thread[rows])]
     exchanges = host_rows(recording, lambda name: bool(_EXCHANGE.search(name)), Kind.PYTHON)
-    reading = intersect(loading, union(events.start[frames], events.end[frames]))
-    reading = subtract(reading, union(events.start[exchanges], events.end[exchanges]))
-    return Measure(reading.total() / loading.total(), "share", "loader time", len(frames))
+    inside = intersect(loading, union(events.start[frames], events.end[frames]))
+    inside = subtract(inside, union(events.start[exchanges], events.end[exchanges]))
+    return Measure(inside.total() / loading.total(), "share", "loader time", len(frames))
 
 
 def preparing_lines(recording: Recording) -> Measure | Missing:

@@ -18,6 +18,7 @@ from tb_bottleneck.bottlenecks.input.pipeline import (
     configured_workers,
     cores_of_others,
     cores_usable,
+    loading_off_core,
     own_cores_while_loading,
     time_per_batch,
     while_starved,
@@ -87,7 +88,8 @@ def _predicted(recording: TelemetryRecording) -> _Gain | Missing:
         return Missing("the times of batches, or the cores that they take, were not measured")
     # While the device waits for batches, each worker makes one batch after the other.
     batch = min(known_value(time_per_batch(recording)) or now * wall, now * wall) if now else wait
-    batch_cpu = made_by * (wall if now else wait)
+    waits = known_value(loading_off_core(recording)) or 0.0
+    batch_cpu = made_by * wall if now else min(made_by, 1 - waits) * wait
     rest_cpu = max(own * wall - (0.0 if now else batch_cpu), 0.0)
 
     def step(estimate: Estimate) -> dict[str, float]:

@@ -15,8 +15,9 @@ from tb_bottleneck.bottlenecks.input.loader import (
     loader_fetch,
     loader_idle,
     loader_iterator,
+    loader_waits,
 )
-from tb_bottleneck.bottlenecks.input.trace_stages import processes_needed
+from tb_bottleneck.bottlenecks.input.trace_stages import loader_work, processes_needed
 from tb_bottleneck.measures.trace.window_rows import fetches, host_rows
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.trace.kinds import Kind
@@ -36,6 +37,9 @@ BESIDE_WORKERS = {Estimate.EXPECTED: 1.075, Estimate.LOW: 1.15, Estimate.HIGH: 1
 # On a CPU run, workers share cores and caches with the model. Low: in the demo's pair of runs with 0 and 2 workers on
 # two cores, the model itself takes 1.35 times as long with workers.
 BESIDE_WORKERS_ON_CPU = {Estimate.EXPECTED: 1.175, Estimate.LOW: 1.35, Estimate.HIGH: 1.0}
+# Number of workers per core that is advised if making a batch waits without a core for at least the share MOSTLY_WAITS.
+# Both are choices; the number assumes that each worker computes for a quarter of the time.
+WAITING_WORKERS_PER_CORE, MOSTLY_WAITS = 4, 0.5
 
 
 def workers_needed(recording: Recording) -> Measure | Missing:
@@ -43,13 +47,31 @@ def workers_needed(recording: Recording) -> Measure | Missing:
     never waits for a batch (count).
 
     Time in the loader per step / time of the step without the wait for batches, rounded up; at most the cores of the
-    job.
+    job, or WAITING_WORKERS_PER_CORE times as many if making a batch mostly waits.
     """
     fetch, idle = loader_fetch(recording), loader_idle(recording)
     if isinstance(fetch, Missing) or isinstance(idle, Missing):
         return NO_LOADER
     needed = math.ceil(fetch.value / max(_step_without(recording, idle.value), 1.0))
-    return Measure(float(max(min(needed, cores_of(recording) or needed), 1)), "count", "process", fetch.count)
+    return Measure(float(max(min(needed, most_workers(recording) or needed), 1)), "count", "process", fetch.count)
+
+
+def batch_waits(recording: Recording) -> Measure | Missing:
+    """Share of the time of making a batch in which the process that makes it needs no core."""
+    if not made_by_workers(recording):
+        return loader_waits(recording)
+    work = loader_work(recording)
+    if isinstance(work, Missing) or work.core_ns is None or not work.ns:
+        return work if isinstance(work, Missing) else Missing("the cores that the workers need were not recorded")
+    return Measure(max(1 - work.core_ns / work.ns, 0.0), "share", "worker time", int(work.batches))
+
+
+def most_workers(recording: Recording) -> int | None:
+    """Returns the largest number of workers that is advised: the cores of the job, or WAITING_WORKERS_PER_CORE times as
+    many if making a batch mostly waits; None if the number of cores is not known."""
+    cores, waits = cores_of(recording), batch_waits(recording)
+    mostly = isinstance(waits, Measure) and waits.value >= MOSTLY_WAITS
+    return cores if cores is None or not mostly else WAITING_WORKERS_PER_CORE * cores
 
 
 def workers_for_loop(recording: Recording) -> Measure | Missing:
@@ -69,19 +91,19 @@ def workers_for_loop(recording: Recording) -> Measure | Missing:
 def workers_factor(recording: Recording) -> Measure | Missing:
     """The factor by which the number of workers must grow to keep up (count).
 
-    Time of the step / time of the step without the wait for batches. Rounded up, limited to the number of the job's
-    cores, but never below 2.
+    Time of the step / time of the step without the wait for batches. Rounded up, limited to
+    `most_workers`, but never below 2.
     """
     idle = loader_idle(recording)
     if isinstance(idle, Missing):
         return NO_LOADER
     step = recording.account.window / len(recording.steps)
     factor = math.ceil(step / max(_step_without(recording, idle.value), 1.0))
-    return Measure(float(max(min(factor, cores_of(recording) or factor), 2)), "count", "", idle.count)
+    return Measure(float(max(min(factor, most_workers(recording) or factor), 2)), "count", "", idle.count)
 
 
 def workers_advised(recording: Recording) -> Measure | Missing:
-    """The value of num_workers to try next, as text; at most the cores of the job.
+    """The value of num_workers to try next, as text; at most `most_workers`.
 
     The value is `processes_needed` if the time of making a batch is known, otherwise `workers_factor` times the present
     number. If the present number was not recorded, the text is a formula, such as `min(2 * previous, 16)`.
@@ -89,14 +111,14 @@ def workers_advised(recording: Recording) -> Measure | Missing:
     factor, now = workers_factor(recording), workers_used(recording)
     if isinstance(factor, Missing):
         return factor
-    cores, needed = cores_of(recording), processes_needed(recording)
+    most, needed = most_workers(recording), processes_needed(recording)
     if isinstance(needed, Measure):
-        return text_measure(str(min(int(needed.value), cores or MAX_WORKERS)))
+        return text_measure(str(min(int(needed.value), most or MAX_WORKERS)))
     if isinstance(now, Measure):
         wanted = int(factor.value * now.value)
-        return text_measure(str(wanted if cores is None else min(wanted, cores)))
+        return text_measure(str(wanted if most is None else min(wanted, most)))
     return text_measure(
-        f"{factor.value:.0f} * previous" if cores is None else f"min({factor.value:.0f} * previous, {cores})"
+        f"{factor.value:.0f} * previous" if most is None else f"min({factor.value:.0f} * previous, {most})"
     )
 
 
@@ -122,9 +144,9 @@ def cores_available(recording: Recording) -> Measure | Missing:
 
 
 def cores_per_worker(recording: Recording) -> float | None:
-    """Returns cores of the job / present number of workers, at least 1; None if one of the two numbers is not known."""
-    cores, now = cores_of(recording), workers_used(recording)
-    return None if cores is None or isinstance(now, Missing) else max(cores / now.value, 1.0)
+    """Returns `most_workers` / present number of workers, at least 1; None if one of the two numbers is not known."""
+    most, now = most_workers(recording), workers_used(recording)
+    return None if most is None or isinstance(now, Missing) else max(most / now.value, 1.0)
 
 
 def _step_without(recording: Recording, idle: float) -> float:

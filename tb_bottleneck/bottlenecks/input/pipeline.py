@@ -8,9 +8,10 @@ a long run. The monitor samples the stages of making a batch in the loader's wor
 import math
 
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
-from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.measure import Measure, Missing, known_value, text_measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.base.units import share_text
+from tb_bottleneck.bottlenecks.input.loader_workers import MOSTLY_WAITS, WAITING_WORKERS_PER_CORE
 from tb_bottleneck.bottlenecks.input.stages import sampled_work, stage_text
 
 MOST_PER_CORE = 8
@@ -60,8 +61,8 @@ def processes_that_keep_up(recording: TelemetryRecording) -> Measure | Missing:
     The number is the time in which one worker makes a batch / the time of the step without the wait for batches,
     rounded up.
     """
-    batch, wall = time_per_batch(recording), recording.per_step("wall", "ns")
-    wait = recording.per_step("loader_wait", "ns")
+    wall, wait = (recording.per_step(name, "ns") for name in ("wall", "loader_wait"))
+    batch = time_per_batch(recording) if configured_workers(recording) else wait  # the training makes it meanwhile
     if isinstance(batch, Missing) or isinstance(wall, Missing) or isinstance(wait, Missing):
         return batch if isinstance(batch, Missing) else Missing(recording.why_missing("loader_wait"))
     needed = math.ceil(batch.value / max(wall.value - wait.value, 1.0))
@@ -73,10 +74,6 @@ DEFAULT_WORKERS = 4
 
 MORE_WORKERS = 2
 """Factor for the number of workers: twice as many workers halve a wait that too few workers cause."""
-
-WAITING_WORKERS_PER_CORE = 4
-"""Number of workers per core that is advised if the workers mostly wait. A choice that assumes that each worker
-computes for a quarter of the time."""
 
 
 def loader_wait_time(recording: TelemetryRecording) -> Measure | Missing:
@@ -158,6 +155,22 @@ def own_cores_while_loading(recording: TelemetryRecording) -> Measure | Missing:
     return while_starved(recording, "process_cores", "count")
 
 
+def loading_off_core(recording: TelemetryRecording) -> Measure | Missing:
+    """Smallest share of the loader's wait in which the training thread neither runs nor waits for a core.
+
+    If the loader has no workers, the thread waits for storage or a network in this time. In the rest of a step, only a
+    CPU run with one thread is known to run on a core all the time.
+    """
+    wall, wait, cpu = (known_value(recording.per_step(name, "ns")) for name in ("wall", "loader_wait", "thread_cpu"))
+    queued = recording.windows.growth("core_wait_total") / recording.windows.grid.width
+    share = known_value(recording.mean(queued, "share", ""))
+    if not wall or not wait or cpu is None or share is None:
+        return Missing("the time in which the training thread runs on a core was not recorded")
+    alone = not recording.on_device and recording.fact("torch_threads") == 1
+    off = (wall if alone else wait) - cpu - share * wall
+    return Measure(min(max(off / wait, 0.0), 1.0), "share", "loader time", source=EVIDENCE_SOURCE)
+
+
 def utilisation_deviation(recording: TelemetryRecording) -> Measure | Missing:
     """Standard deviation of the readings of the device's utilisation, which shows how much it fluctuates (share)."""
     _, values = recording.windows.readings("gpu_utilisation", of_device=True)
@@ -167,13 +180,16 @@ def utilisation_deviation(recording: TelemetryRecording) -> Measure | Missing:
 
 
 def worker_count_to_try(recording: TelemetryRecording) -> Measure | Missing:
-    """Number of workers to try next (count), at most the cores that this process may use.
+    """Number of workers to try next (count), at most the cores that this process may use, or WAITING_WORKERS_PER_CORE
+    times as many if the process makes the batches itself and mostly waits for storage.
 
     If the time of making a batch was sampled, the result is the number that keeps up with the device, unless the loader
     already has as many. Otherwise the result is MORE_WORKERS times the present number, or DEFAULT_WORKERS without
     workers.
     """
-    return _workers_to_try(recording, per_core=1)
+    off_core = known_value(loading_off_core(recording)) or 0.0
+    waits = not configured_workers(recording) and off_core >= MOSTLY_WAITS
+    return _workers_to_try(recording, WAITING_WORKERS_PER_CORE if waits else 1)
 
 
 def waiting_workers_to_try(recording: TelemetryRecording) -> Measure | Missing:

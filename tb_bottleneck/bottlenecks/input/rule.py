@@ -46,6 +46,8 @@ from tb_bottleneck.bottlenecks.input.loader import (
     waiting_fetches,
 )
 from tb_bottleneck.bottlenecks.input.loader_workers import (
+    MOSTLY_WAITS,
+    batch_waits,
     cores_available,
     workers_advised,
     workers_behind,
@@ -66,7 +68,7 @@ READS, UNEVEN = 0.5, 0.33
 # Workers that make batches for at least this share of their time do not keep up: the queue of a worker that keeps up is
 # full, and the worker waits. This share is a choice.
 WORKERS_BEHIND = 0.9
-# With one core, a worker takes as much time of the core from the training as it saves.
+# With one core, a worker takes as much time of the core from the training as it saves, unless it waits.
 CORES_FOR_WORKER = 2
 # The loop makes its batches if its own operators take most of the time that the device is idle for them.
 MADE_IN_THE_LOOP = 0.5
@@ -119,12 +121,13 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         reading = (loader_idle, usual_fetch, slowest_fetch, uneven_fetches, loader_reads, loader_iterator, *STAGES)
         return (Cause("slow_storage", share, reading),)
     cores = measures.value(cores_available, otherwise=math.inf)
-    if kind == "_SingleProcessDataLoaderIter" and cores < CORES_FOR_WORKER:
+    waits = measures.value(batch_waits, otherwise=0.0) >= MOSTLY_WAITS
+    if kind == "_SingleProcessDataLoaderIter" and cores < CORES_FOR_WORKER and not waits:
         shown = (loader_idle, loader_fetch, loader_iterator, cores_available, loader_reads, *STAGES)
         return (Cause("too_few_cores", share, shown),)
     if kind == "_SingleProcessDataLoaderIter":
         evidence = (loader_idle, loader_fetch, loader_iterator, workers_needed, cores_available, loader_reads)
-        evidence += (*STAGES, loader_pins, on_windows)
+        evidence += (batch_waits, *STAGES, loader_pins, on_windows)
         return (Cause("loader_in_main_process", share, evidence),)
     if kind == WORKER_ITERATOR:
         return (_of_workers(measures, share),)
@@ -160,9 +163,16 @@ def _of_workers(measures: Measures[Recording], share: float) -> Cause[Recording]
         return Cause("few_fetches", share, seen, certain=_recurs(measures))
     waits = (loader_idle, usual_fetch, slowest_fetch, loader_iterator)
     workers, cores = measures(workers_used), measures(cores_available)
-    if isinstance(workers, Measure) and isinstance(cores, Measure) and workers.value >= cores.value:
+    waits_mostly = measures.value(batch_waits, otherwise=0.0) >= MOSTLY_WAITS
+    if (
+        isinstance(workers, Measure)
+        and isinstance(cores, Measure)
+        and workers.value >= cores.value
+        and not waits_mostly
+    ):
         return Cause("cores_limit_workers", share, (*waits, workers_used, cores_available, *BUSY_STAGES, *STARTED))
-    return Cause("too_few_workers", share, (*waits, cores_available, workers_advised, *BUSY_STAGES, *STARTED))
+    shown = (*waits, cores_available, workers_advised, batch_waits, *BUSY_STAGES, *STARTED)
+    return Cause("too_few_workers", share, shown)
 
 
 def _recurs(measures: Measures[Recording]) -> bool:

@@ -64,6 +64,7 @@ class LoaderWork(Record, frozen=True):
     `basis` is "frames" if the profiler recorded the stacks, "samples" if the monitor sampled them in the workers.
     `batches` is the number of batches that were made; 0 if the number is not known. Other numbers that are not known
     are None. `waiting_share` is the share (0 to 1) of the workers' time in which the workers have no batch to make.
+    `core_ns` is the time for which the processes ran or waited for a core.
     `reads` is the number of read calls and `opens` that of calls of Python's open. `read_bytes` are the bytes of all
     read calls, `disk_bytes` those read from disks. The last four numbers are totals for `batches` batches. `beside` has
     the stages that run in parallel with these processes: copying batches to pinned memory on another thread, and copies
@@ -78,6 +79,7 @@ class LoaderWork(Record, frozen=True):
     disk_bytes: float | None = None
     reads: float | None = None
     opens: float | None = None  # calls of Python's open
+    core_ns: float | None = None  # time for which the processes ran or waited for a core
     beside: tuple[Stage, ...] = ()  # other threads pin batches, and copies to the device run
 
     @property
@@ -145,6 +147,7 @@ def sampled_work(facts: Mapping[str, Any]) -> LoaderWork | Missing:
         _amount(fact.get("disk_bytes")),
         _amount(fact.get("reads")),
         _amount(fact.get("opens")),
+        _amount(fact.get("core_ns")),
     )
 
 

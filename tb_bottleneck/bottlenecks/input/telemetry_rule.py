@@ -26,6 +26,7 @@ from tb_bottleneck.bottlenecks.input.loader_model import (
     limit_with_workers,
     most_gain_of_workers,
 )
+from tb_bottleneck.bottlenecks.input.loader_workers import MOSTLY_WAITS
 from tb_bottleneck.bottlenecks.input.pipeline import (
     cores_busy,
     cores_of_others,
@@ -35,6 +36,7 @@ from tb_bottleneck.bottlenecks.input.pipeline import (
     idle_in_loader,
     live_workers,
     loader_wait_time,
+    loading_off_core,
     operating_system,
     own_cores_while_loading,
     slowest_stage,
@@ -188,11 +190,13 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
         return _slow_storage(share, (storage_pressure, disk_busy, *makers), wait)
     if workers < 0:
         return Cause("slow_loader", share, (*wait, live_workers, worker_count_to_try))
-    if workers < 0.5 and measures.value(cores_usable, math.inf) < CORES_FOR_WORKER:
+    needs_core = measures.value(loading_off_core, 0.0) < MOSTLY_WAITS
+    if workers < 0.5 and needs_core and measures.value(cores_usable, math.inf) < CORES_FOR_WORKER:
         return Cause("too_few_cores", share, (cores_busy, cores_usable, live_workers, *wait, numpy_blas))
     advice = (worker_count_to_try, limit_with_workers)
     if workers < 0.5:
-        return Cause("loader_in_main_process", share, (*wait, live_workers, cores_busy, *advice))
+        waits = () if needs_core else (loading_off_core,)
+        return Cause("loader_in_main_process", share, (*wait, *waits, live_workers, cores_busy, *advice))
     crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES
     used = measures.value(worker_busy, 1.0) * workers / measures.value(cores_usable, math.inf)
     one_for_each_core = workers >= measures.value(cores_usable, math.inf)

@@ -25,7 +25,7 @@ MAX_READ = 200
 because the training thread makes such a call before it records a trace."""
 PREFIX = "tb_bottleneck_stacks_"
 OLD_SECONDS = 3600.0
-_SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes", "opens")
+_SUMS = ("other_ns", "waiting_ns", "read_bytes", "reads", "disk_bytes", "opens", "core_ns")
 
 
 class LoaderStacks:

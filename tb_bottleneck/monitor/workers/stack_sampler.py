@@ -116,7 +116,8 @@ class StackSampler:
     def __init__(self, folder: str, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self._folder, self._clock = folder, clock
         self._thread = threading.get_ident()
-        self._state = _opened(f"/proc/self/task/{threading.get_native_id()}/stat")
+        task = f"/proc/self/task/{threading.get_native_id()}"
+        self._state, self._scheduled = _opened(f"{task}/stat"), _opened(f"{task}/schedstat")
         self._random = random.Random(os.getpid())  # the user's generator stays as it is
         self._stacks: Counter[str] = Counter()
         self._waiting_ns = self._other_ns = self._written = 0
@@ -211,7 +212,14 @@ class StackSampler:
 
     def _counters(self) -> dict[str, int]:
         opens = {"opens": self._opens.calls} if self._opens is not None else {}
-        return _io_counters() | opens
+        return _io_counters() | opens | self._core_time()
+
+    def _core_time(self) -> dict[str, int]:
+        """Returns `core_ns`: the time for which the sampled thread ran or waited for a core; empty if unknown."""
+        if self._scheduled < 0:
+            return {}
+        run, queued, *_ = os.pread(self._scheduled, 200, 0).split()  # Linux documentation, scheduler/sched-stats
+        return {"core_ns": int(run) + int(queued)}
 
     def _write(self) -> None:
         if not self._folder or len(os.listdir(self._folder)) >= MAX_FILES:

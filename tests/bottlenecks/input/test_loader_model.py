@@ -1,7 +1,10 @@
 """The model of the loader: what limits a step after a change of the number of workers, worked out by hand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from helpers.simulated_telemetry import FACTS
 from helpers.telemetry_problems import simulated_phase
@@ -9,7 +12,7 @@ from measures.telemetry.test_measures import recording_of
 
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.bottlenecks.input import loader_model as model
-from tb_bottleneck.bottlenecks.input.pipeline import loader_wait_time, worker_count_to_try
+from tb_bottleneck.bottlenecks.input.pipeline import loader_wait_time, loading_off_core, worker_count_to_try
 
 BUSY = {"cpu_busy_cores": 2.2, "process_cores": 0.2, "worker_count": 2.0, "worker_cores": 2.0}
 
@@ -47,6 +50,25 @@ def test_cores_limit_the_gain_whatever_the_number_of_workers() -> None:
 def test_workers_that_wait_for_storage_need_no_core() -> None:
     computing, waiting = gains(3.0), gains(3.0, {"worker_cores": 0.2, "cpu_busy_cores": 0.4})
     assert waiting[0] > computing[0]
+
+
+@pytest.mark.parametrize(
+    ("on_device", "cpu", "queued", "off"),
+    [(False, 40e6, 0.0, 1.0), (False, 70e6, 0.0, 0.5), (False, 40e6, 0.3, 0.5), (True, 40e6, 0.0, 1 / 3)],
+)
+def test_time_off_a_core_is_a_wait_in_the_loader(on_device, cpu, queued, off) -> None:
+    """A step of 100 ms waits 60 ms for its batch. The thread may wait for a device in the rest of the step."""
+    per_step = {"wall": 100e6, "loader_wait": 60e6, "thread_cpu": cpu}
+    recording: Any = SimpleNamespace(
+        per_step=lambda name, unit: Measure(per_step[name], unit),
+        windows=SimpleNamespace(growth=lambda _: np.array([queued]), grid=SimpleNamespace(width=1.0)),
+        mean=lambda values, unit, _: Measure(float(values.mean()), unit),
+        on_device=on_device,
+        fact={"torch_threads": 1}.get,
+    )
+    measured = loading_off_core(recording)
+    assert isinstance(measured, Measure)
+    assert measured.value == pytest.approx(off)
 
 
 def test_cores_of_other_processes_may_stay_theirs() -> None:

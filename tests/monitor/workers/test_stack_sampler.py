@@ -196,6 +196,7 @@ def test_a_forked_worker_is_sampled():
     fact = stacks.facts()["loader_stacks"]
     stacks.close()
     assert any("_slow" in stack for stack, _ in fact["stacks"])
+    assert fact["core_ns"] < sum(ns for _, ns in fact["stacks"]) / 2, "_slow sleeps"
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
