@@ -12,7 +12,12 @@ from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.bottlenecks.compute.kernel_efficiency import misaligned_kernels, plain_fp32_kernels
 from tb_bottleneck.bottlenecks.compute.wide_types import double_kernels
-from tb_bottleneck.bottlenecks.input.batch_work import conversion_spans, iterator_spans, sampler_spans
+from tb_bottleneck.bottlenecks.input.batch_work import (
+    conversion_spans,
+    handover_spans,
+    iterator_spans,
+    sampler_spans,
+)
 from tb_bottleneck.bottlenecks.input.stages import LoaderWork
 from tb_bottleneck.bottlenecks.input.trace_stages import loader_work
 from tb_bottleneck.bottlenecks.interruption.facts import interruptions_of
@@ -82,6 +87,7 @@ ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
     "unbatched_calls": lambda recording: repeated_calls(recording).others,
     "iterator_per_batch": iterator_spans,
     "slow_sampler": sampler_spans,
+    "tensor_handover": handover_spans,
     "tensors_from_lists": conversion_spans,
     "anomaly_detection": anomaly_detection,
     "device_checks": device_checks,

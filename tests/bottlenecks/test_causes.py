@@ -51,6 +51,8 @@ NAMED = [
     ("input", {"loader_iterator": ONE, "time_per_sample": 8e3, "conversion_share": 0.6}, ["samples_one_by_one"]),
     ("input", {"loader_iterator": ONE, "time_per_sample": 1e5, "conversion_share": 0.6}, ["tensors_from_lists"]),
     ("input", {"loader_iterator": ONE, "sampler_share": 0.4, "conversion_share": 0.4}, ["loader_in_main_process"]),
+    ("input", {"loader_iterator": SEVERAL, "handover_share": 0.6, "workers_used": 4}, ["tensor_handover"]),
+    ("input", {"loader_iterator": SEVERAL, "handover_share": 0.4}, ["too_few_workers"]),
     ("input", {"loader_iterator": SEVERAL}, ["too_few_workers"]),
     ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 6}, ["too_few_workers"]),
     ("input", {"loader_iterator": SEVERAL, "fetches_recorded": 5}, ["few_fetches"]),

@@ -62,7 +62,7 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _python(measures: Measures[TelemetryRecording], cost: float) -> Cause[TelemetryRecording]:
-    """Returns the cause `host_python` with the cost `cost` (share of the window). On a CPU run, the cause is not certain
+    """Returns the cause `host_python` with the cost `cost` (share of the window). On a CPU run the cause is not certain
     and has no bound, because operators outside the timed phases cannot be distinguished from Python."""
     evidence = (time_outside_phases, thread_runs, process_cores)
     return Cause("host_python", cost, evidence, bounded=measures.on_device, certain=measures.on_device)

@@ -4,6 +4,7 @@
 - The sampler, which runs in the training process with workers too, takes most of the time.
 - Samples are read and collated one by one, although each of them needs only microseconds.
 - Tensors become Python lists, or are made from them, number by number.
+- The training process opens the shared memory of each tensor that a worker has made.
 """
 
 import re
@@ -34,9 +35,15 @@ _LISTS = re.compile(
     "<built-in (?:method (?:tensor|as_tensor|asarray) of type|method tolist of|function (?:array|asarray)>)"
 ).match
 
+_HANDOVER = re.compile(r"torch/multiprocessing/reductions\.py\(\d+\): rebuild_|<built-in function loads>$").match
+_STORAGE = re.compile(r"torch/multiprocessing/reductions\.py\(\d+\): rebuild_storage").match
+
 REMAINS = {Estimate.EXPECTED: 0.04, Estimate.LOW: 0.15, Estimate.HIGH: 0.0}
 """The part of the removed time that remains. Expected: the mean of thirteen trainings whose batches were prepared or
 whose code was vectorised. Of these, 0 to 13 % remained."""
+REMAINS_OF_HANDOVER = {Estimate.EXPECTED: 0.4, Estimate.LOW: 0.8, Estimate.HIGH: 0.1}
+"""As REMAINS, for taking a batch from a worker. Measured on two cores for a batch of two tensors of 8 KB: 0.37 as
+arrays, 0.56 with the sharing strategy file_system, 0.78 as one tensor. High: a choice, for another thread."""
 MOST_QUICKER = 0.5
 """As QUICKER_OPERATORS, for the high estimate of a fix. After the fixes of six small trainings on a CPU, the
 operators took 0 to 54 % less time."""
@@ -57,6 +64,20 @@ def conversion_share(recording: Recording) -> Measure | Missing:
     """Share of the loader's time on the training thread in which Python lists become tensors or arrays, or the
     reverse."""
     return _share(recording, conversion_spans(recording))
+
+
+def handover_share(recording: Recording) -> Measure | Missing:
+    """Share of the loader's time in which the training thread takes over batches that workers have made."""
+    return _share(recording, handover_spans(recording))
+
+
+def tensors_per_batch(recording: Recording) -> Measure | Missing:
+    """Number of tensors of a batch whose memory workers share with the training process (count)."""
+    rows, calls = _fetches(recording), host_rows(recording, lambda name: bool(_STORAGE(name)), Kind.PYTHON)
+    if not len(rows) or not len(calls):
+        return Missing("no tensor is taken from a worker in the recorded steps")
+    calls = calls[in_host_steps(recording, recording.trace.events.start[calls])]
+    return Measure(len(calls) / len(rows), "count", "batch", len(rows))
 
 
 def batches_per_iterator(recording: Recording) -> Measure | Missing:
@@ -96,6 +117,13 @@ def iterator_spans(recording: Recording) -> Spans:
 def sampler_spans(recording: Recording) -> Spans:
     """Returns the time in which the sampler draws indices."""
     return _frames(recording, _SAMPLER)
+
+
+def handover_spans(recording: Recording) -> Spans:
+    """Returns the time in which the training thread reads messages of workers and opens the memory that they share."""
+    iterator = loader_iterator(recording)
+    in_workers = isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR
+    return _frames(recording, _HANDOVER) if in_workers else union(*np.empty((2, 0), np.int64))
 
 
 def conversion_spans(recording: Recording) -> Spans:
@@ -140,9 +168,9 @@ def _frames(recording: Recording, test: Callable[[str], object]) -> Spans:
 
 
 def _without(
-    share: Callable[[Recording], Measure | Missing],
+    share: Callable[[Recording], Measure | Missing], remains: dict[Estimate, float] = REMAINS
 ) -> Callable[[ModifiedGraph, Estimate], ModifiedGraph | None]:
-    """Returns the function of a scenario that removes the part `share` of the loader's time, except REMAINS of it.
+    """Returns the function of a scenario that removes the part `share` of the loader's time, except `remains` of it.
 
     On a CPU run, the operators get a little faster (with_quicker_operators). The function returns None if the part is
     not known.
@@ -152,7 +180,7 @@ def _without(
         part = share(graph.base.recording)
         if isinstance(part, Missing):
             return None
-        left = 1 - part.value * (1 - REMAINS[estimate])
+        left = 1 - part.value * (1 - remains[estimate])
         fixed = graph.with_items(gap=graph.gap_scaled(Activity.LOAD_BATCH, left)).with_pace(0.0)
         most = MOST_QUICKER if estimate is Estimate.HIGH else QUICKER_OPERATORS
         return with_quicker_operators(graph, fixed, quicker=most)
@@ -164,11 +192,13 @@ KEPT_ITERATOR = Scenario("kept_iterator", _without(iterator_share), on_cpu=True)
 SAMPLER = Scenario("vectorised_sampler", _without(sampler_share), on_cpu=True)
 ARRAYS = Scenario("stacked_arrays", _without(conversion_share), on_cpu=True)
 BATCHES = Scenario("whole_batches", _without(lambda _: Measure(1.0, "share")), on_cpu=True)
+HANDOVER = Scenario("handed_arrays", _without(handover_share, REMAINS_OF_HANDOVER), on_cpu=True)
 
 FIXES = {
     "iterator_per_batch": KEPT_ITERATOR,
     "slow_sampler": SAMPLER,
     "tensors_from_lists": ARRAYS,
     "samples_one_by_one": BATCHES,
+    "tensor_handover": HANDOVER,
 }
 """The scenario that simulates the fix of each cause."""

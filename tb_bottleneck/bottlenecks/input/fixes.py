@@ -17,6 +17,7 @@ from tb_bottleneck.bottlenecks.input.loader import (
     uneven_fetches,
 )
 from tb_bottleneck.bottlenecks.input.loader_workers import (
+    BATCH_HANDOVER_NS,
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
     SLOWER_WORKERS,
@@ -32,8 +33,6 @@ from tb_bottleneck.bottlenecks.transfer.fixes import with_pinned_copies
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
 from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, with_quicker_operators
 
-# Taking a ready batch from the queue and handing over its memory: 0.06 to 0.2 ms.
-BATCH_HANDOVER_NS = {Estimate.EXPECTED: 100_000, Estimate.LOW: LONGEST_HANDOVER_NS, Estimate.HIGH: 60_000}
 # The part of the time of making a batch that remains if batches are made cheaper. Expected: the mean of nine trainings
 # on one core (0 to 13 %), whose data was prepared or whose code was vectorised (trainings). Low: a choice.
 REMAINS_OF_BATCH = {Estimate.EXPECTED: 0.05, Estimate.LOW: 0.5, Estimate.HIGH: 0.0}
@@ -166,7 +165,7 @@ def _between_batches(fetches: Spans, step: float) -> float:
     batch is ready at that time. Therefore, between the ends of two such fetches, the workers made exactly the batches
     that were fetched between them.
     """
-    waited = np.flatnonzero(fetches.ends - fetches.starts > BATCH_HANDOVER_NS[Estimate.LOW])
+    waited = np.flatnonzero(fetches.ends - fetches.starts > LONGEST_HANDOVER_NS)
     if len(waited) < MIN_WAITS:
         return step
     first, last = int(waited[0]), int(waited[-1])

@@ -3,7 +3,7 @@ change of the number of workers, and what limits it then.
 
 A step takes as long as the longest of three times:
 
-    rest      the step without the wait for a batch
+    rest      the step without the wait for a batch, and the time to take the batch from a worker
     workers   the time in which one worker makes a batch / the number of workers
     cores     (CPU time of the batch + CPU time of the rest of the step) / the cores that other processes leave
 
@@ -13,7 +13,12 @@ A worker that waits for storage needs no core, so its batch takes less CPU time 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.base.measure import Measure, Missing, Record, known_value, text_measure
-from tb_bottleneck.bottlenecks.input.loader_workers import BESIDE_WORKERS, BESIDE_WORKERS_ON_CPU, SLOWER_WORKERS
+from tb_bottleneck.bottlenecks.input.loader_workers import (
+    BATCH_HANDOVER_NS,
+    BESIDE_WORKERS,
+    BESIDE_WORKERS_ON_CPU,
+    SLOWER_WORKERS,
+)
 from tb_bottleneck.bottlenecks.input.pipeline import (
     configured_workers,
     cores_of_others,
@@ -96,7 +101,7 @@ def _predicted(recording: TelemetryRecording) -> _Gain | Missing:
         slower = SLOWER_WORKERS[estimate]
         beside = (BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU)[estimate] if not now else 1.0
         return {
-            "rest": (wall - wait) * beside,
+            "rest": (wall - wait) * beside + min(wait, BATCH_HANDOVER_NS[estimate]),
             "workers": batch * slower / workers,
             "cores": (batch_cpu * slower + rest_cpu * beside) / max(cores * (1 - others * KEPT[estimate]), 1.0),
         }

@@ -25,8 +25,10 @@ from tb_bottleneck.bottlenecks.host.facts import batch_operator_share, created_s
 from tb_bottleneck.bottlenecks.input.batch_work import (
     batches_per_iterator,
     conversion_share,
+    handover_share,
     iterator_share,
     sampler_share,
+    tensors_per_batch,
     time_per_sample,
 )
 from tb_bottleneck.bottlenecks.input.loader import (
@@ -143,6 +145,9 @@ def _of_batch_work(measures: Measures[Recording], share: float) -> Cause[Recordi
         part = measures.value(iterator_share, otherwise=0.0)
         if part >= MOST_OF_LOADER:
             return Cause("iterator_per_batch", share * part, (batches_per_iterator, iterator_share, loader_idle))
+    taken = measures.value(handover_share, otherwise=0.0)
+    if taken >= MOST_OF_LOADER:
+        return Cause("tensor_handover", share * taken, (handover_share, tensors_per_batch, loader_idle, usual_fetch))
     sampler, lists = (measures.value(each, otherwise=0.0) for each in (sampler_share, conversion_share))
     if sampler >= MOST_OF_LOADER:
         return Cause("slow_sampler", share * sampler, (sampler_share, loader_idle, batch_time))

@@ -6,9 +6,10 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.bottlenecks.input.fixes import BATCH_HANDOVER_NS, WORKERS, beside_workers
+from tb_bottleneck.bottlenecks.input.fixes import WORKERS, beside_workers
 from tb_bottleneck.bottlenecks.input.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.bottlenecks.input.loader_workers import (
+    BATCH_HANDOVER_NS,
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
     SLOWER_WORKERS,

@@ -11,6 +11,7 @@ SAMPLER = (f"{DATA}dataloader.py(714): _next_index", 1, 60)
 FETCH = (f"{DATA}_utils/fetch.py(49): fetch", 5, 70)
 ITERATOR = (f"{DATA}dataloader.py(492): __iter__", -15, 12)
 DROPPED = (f"{DATA}sampler.py(182): __iter__", 82, 8)
+TAKEN = ("torch/multiprocessing/reductions.py(537): rebuild_storage_fd", 5, 60)
 TENSOR = ("<built-in method tensor of type object at 0x7f1>", 10, 60)
 PILLOW = [("<built-in function array>", 10, 60), ("PIL/Image.py(900): load", 11, 58)]
 MINE = ("mine.py(5): __getitem__", 10, 60)
@@ -51,10 +52,11 @@ def recorded(tmp_path, frames, iterator=ONE, items=0, **facts):
         ({"frames": [SAMPLER], "iterator": SEVERAL}, "slow_sampler", 200 / (200 - 60)),
         ({"frames": [FETCH, TENSOR]}, "tensors_from_lists", 200 / (200 - 60)),
         ({"frames": [ITERATOR, SAMPLER, DROPPED], "epoch_batches": 90}, "iterator_per_batch", 200 / (200 - 80)),
+        ({"frames": [TAKEN], "iterator": SEVERAL}, "tensor_handover", 200 / (200 - 36)),
         ({"frames": [ITERATOR, SAMPLER, DROPPED]}, "iterator_per_batch", 200 / (200 - 80)),
         ({"frames": [FETCH], "items": 4000, "batch_size": 4000}, "samples_one_by_one", 200 / (200 - 80)),
     ],
-    ids=["sampler", "sampler of workers", "lists", "iterators", "length not known", "samples"],
+    ids=["sampler", "sampler of workers", "lists", "iterators", "tensors of workers", "length not known", "samples"],
 )
 def test_the_work_is_the_cause_and_its_removal_the_gain(tmp_path, given, cause, gain):
     report = recorded(tmp_path, **given)
@@ -69,13 +71,22 @@ def test_the_work_is_the_cause_and_its_removal_the_gain(tmp_path, given, cause, 
     "given",
     [
         {"frames": [FETCH, MINE]},
+        {"frames": [FETCH, TAKEN]},
         {"frames": [FETCH, *PILLOW]},
         {"frames": [(SAMPLER[0], 1, 20), FETCH]},
         {"frames": [ITERATOR, (SAMPLER[0], 1, 20)], "epoch_batches": 1},
         {"frames": [FETCH], "items": 1000, "batch_size": 1000},
         {"frames": [FETCH], "items": 1, "batch_size": 4000},
     ],
-    ids=["own work", "decoding", "a quick sampler", "one batch per epoch", "slow samples", "whole batches"],
+    ids=[
+        "own work",
+        "loading in this process",
+        "decoding",
+        "a quick sampler",
+        "one batch per epoch",
+        "slow samples",
+        "whole batches",
+    ],
 )
 def test_work_that_workers_share_is_theirs(tmp_path, given):
     assert recorded(tmp_path, **given).findings[0].cause == "loader_in_main_process"
