@@ -4,12 +4,15 @@ Predicts from an allocator snapshot how changes of a training affect the peak of
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 
 from tb_bottleneck.base.units import NS_PER_US
 from tb_bottleneck.memory.block_roles import Role
+from tb_bottleneck.memory.blocks import ROUNDING
 from tb_bottleneck.memory.categories import INDEX, Category
 from tb_bottleneck.memory.finding import CRITICAL, INFO, MemoryFinding, Value
 from tb_bottleneck.memory.findings import by_severity, dominates, dominating_tensor, fragmentation, state_dominates
@@ -32,6 +35,8 @@ EIGHT_BITS = 0.254
 # Frames of operators whose results stay in 32 bits: C++ frames, or Python functions if no C++ frames were recorded.
 _STAYS = re.compile(rf"at::_ops::{HIGH}(?:_[A-Za-z]\w*)?::(?:call|redispatch)|torch/nn/functional\.py:{HIGH}$")
 _AUTOCAST = re.compile(r"autocast")
+SAME_WEIGHTS = 0.9
+"""Two places allocated the same weights if this fraction of their bytes is in blocks of the same sizes. A choice."""
 
 
 def forecasts_of_snapshot(memory: SnapshotMemory) -> Iterator[Forecast]:
@@ -137,6 +142,8 @@ def findings_of_snapshot(memory: SnapshotMemory) -> list[MemoryFinding]:
             dominates(account, Category.ACTIVATIONS, "activations_dominate"),
             _considerable(memory, "attention_kept", memory.attention),
             _considerable(memory, "optimizer_temporaries", memory.optimizer_temporaries),
+            _considerable(memory, "weight_casts", memory.weight_casts),
+            _copied_weights(memory),
             _kept_gradients(memory),
             _largest_tensor(memory),
         )
@@ -154,6 +161,29 @@ def _considerable(memory: SnapshotMemory, cause: str, chosen: Bools) -> MemoryFi
     sites = sorted(memory.sites(chosen & memory.at_peak), key=lambda site: not site.place.file)
     at = [Value("at", place_text(site.place), "text") for site in sites[:1] if place_text(site.place)]
     return MemoryFinding(cause, INFO, size, (Value("part", size), Value("part_share", share, "share"), *at))
+
+
+def _copied_weights(memory: SnapshotMemory) -> MemoryFinding | None:
+    """Returns the finding if two places in the program allocated the same weights, in one type or in two types of 16
+    and 32 bits, with at least the fraction CONSIDERABLE of the bytes at the peak each. Otherwise None."""
+    found = []
+    for (one, sizes), (other, copies) in combinations(memory.places_of_weights(), 2):
+        for factor in (0.5, 1.0, 2.0):
+            scaled = Counter({-(-int(size * factor) // ROUNDING) * ROUNDING: count for size, count in sizes.items()})
+            if _bytes(scaled & copies) >= SAME_WEIGHTS * max(_bytes(scaled), _bytes(copies)):
+                found.append((min(_bytes(sizes), _bytes(copies)), one, other))
+    size, *places = max(found, key=lambda pair: pair[0], default=(0,))
+    share = size / max(memory.account.peak, 1)
+    if share < CONSIDERABLE:
+        return None
+    names = [Value(name, place_text(place), "text") for name, place in zip(("at", "copied"), places, strict=True)]
+    return MemoryFinding(
+        "copied_weights", INFO, size, (Value("part", size), Value("part_share", share, "share"), *names)
+    )
+
+
+def _bytes(counts: Counter[int]) -> int:
+    return sum(size * count for size, count in counts.items())
 
 
 def _kept_gradients(memory: SnapshotMemory) -> MemoryFinding | None:
@@ -183,7 +213,8 @@ def out_of_memory(memory: SnapshotMemory) -> MemoryFinding | None:
     """Returns the finding about the last request for memory that failed; None if no recorded request failed.
 
     The snapshot's entry of a failed request has the size of the request and the free bytes of the device. If the free
-    bytes of the device and the allocator's unused bytes together exceed the request, the cause is fragmentation."""
+    bytes of the device and the allocator's unused bytes together exceed the request, the cause is fragmentation. If the
+    request is for a weight of a module, the weights do not fit."""
     entries, events = memory.snapshot.entries, memory.events
     failed = (entries["action"] == ACTIONS.index("oom")) & (entries["device"] == memory.device)
     if not failed.any():
@@ -193,5 +224,7 @@ def out_of_memory(memory: SnapshotMemory) -> MemoryFinding | None:
     before = int(np.searchsorted(events.time, entries["time_us"][row] * NS_PER_US, side="right")) - 1
     held = int(events.reserved[before] - events.allocated[before]) if before >= 0 else 0
     cause = "out_of_memory_fragmented" if device_free + held > asked else "out_of_memory"
+    if memory.roles[entries["stack"][row]] == Role.CONSTRUCTION:
+        cause = "weights_do_not_fit"
     evidence = (Value("asked", asked), Value("device_free", device_free), Value("held_free", max(held, 0)))
     return MemoryFinding(cause, CRITICAL, 0, evidence)

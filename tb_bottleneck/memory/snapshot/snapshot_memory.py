@@ -6,6 +6,7 @@ the end, minus the effects of the calls after that time.
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +19,13 @@ from tb_bottleneck.memory.categories import CATEGORIES, INDEX, Category, Earlier
 from tb_bottleneck.memory.recorded_memory import RecordedMemory
 from tb_bottleneck.memory.sites import Place, Site, group_sites
 from tb_bottleneck.memory.snapshot.snapshot_categories import categories_of_earlier, without_replaced
-from tb_bottleneck.memory.snapshot.snapshot_places import SnapshotPlaces, attention_nodes, attention_stacks, roles_of
+from tb_bottleneck.memory.snapshot.snapshot_places import (
+    SnapshotPlaces,
+    attention_nodes,
+    attention_stacks,
+    cast_stacks,
+    roles_of,
+)
 from tb_bottleneck.memory.snapshot.weight_sets import WeightSets, categories_by_size, has_larger_copies, weight_sets
 from tb_bottleneck.sources.snapshot.allocator_snapshot import AllocatorSnapshot
 from tb_bottleneck.sources.snapshot.snapshot_columns import ACTIONS
@@ -28,6 +35,8 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows
 _STEP = re.compile(r"^Optimizer\.step#")
 _CALLS = ("alloc", "free_completed")
 _GROWS, _SHRINKS = ("segment_alloc", "segment_map"), ("segment_free", "segment_unmap")
+MIN_WEIGHTS = 8
+"""Minimum number of blocks of the weights of a model. A choice."""
 _ACTIVE = 1  # states with at least this index in STATES are in use: all except inactive
 
 
@@ -260,6 +269,18 @@ class SnapshotMemory(RecordedMemory):
         return np.asarray(temporary & (self.calls.opened == Role.OPTIMIZER), np.bool_)
 
     @cached_property
+    def weight_casts(self) -> Bools:
+        """Mask of `blocks`: True for the copies of weights in 16 bits that autocast has at the peak. It also converts
+        other tensors, so there is at most one copy per weight, of half its size."""
+        own = self.at_peak & self.blocks.known_begin
+        own &= cast_stacks(self.snapshot)[self.stack] | (self.calls.closed == Role.END_OF_AUTOCAST)
+        copies = np.zeros(len(own), np.bool_)
+        for size, count in (self.weights.parameters or Counter(self._asked.tolist())).items():
+            half = -(-size // 2 // ROUNDING) * ROUNDING
+            copies[np.flatnonzero(own & (self.blocks.size == half) & ~copies)[:count]] = True
+        return copies
+
+    @cached_property
     def earlier(self) -> int:
         return bytes_before(self.events, self.blocks)
 
@@ -293,6 +314,18 @@ class SnapshotMemory(RecordedMemory):
 
     def place(self, key: list[int]) -> Place:
         return self.places.place(key)
+
+    def places_of_weights(self) -> list[tuple[Place, Counter[int]]]:
+        """Returns the places that allocated at least MIN_WEIGHTS blocks which exist at the peak, outside of passes and
+        optimizers. Each has the number of its blocks by size in bytes."""
+        recorded = self.at_peak & self.blocks.known_begin
+        stacks = np.concatenate((self.stack[recorded], self._earlier["stack"]))
+        sizes = np.concatenate((self.blocks.size[recorded], self._asked))
+        chosen = np.isin(self.roles[stacks], (Role.CONSTRUCTION, Role.OTHER)) & (sizes > ROUNDING)
+        keys, sizes = self.places.keys(stacks[chosen]), sizes[chosen]
+        kinds, which = np.unique(keys, axis=0, return_inverse=True)
+        found = ((kinds[kind].tolist(), Counter(sizes[which.ravel() == kind].tolist())) for kind in range(len(kinds)))
+        return [(self.place(key), counts) for key, counts in found if counts.total() >= MIN_WEIGHTS]
 
     def all_sites(self) -> list[Site]:
         """Returns the places that allocated the memory of the peak, the place with the most bytes first. Unlike

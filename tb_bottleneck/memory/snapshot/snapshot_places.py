@@ -95,10 +95,21 @@ _ATTENTION_NODE = re.compile(
     r"\b(?:Softmax|Bmm|Baddbmm|Div|Mul|Exp|Sub|Neg|Add|MaskedFill|Where|NativeDropout)Backward\d*::apply\b"
 )
 
+_CAST = re.compile(r"\bautocast::cached_cast\b")
+
 
 def attention_nodes(snapshot: AllocatorSnapshot) -> Bools:
     """Returns a mask of the stacks: those of nodes of autograd that the operators of attention can have."""
-    named = np.array([bool(_ATTENTION_NODE.search(frame.function)) for frame in snapshot.frames], np.bool_)
+    return _calling(snapshot, _ATTENTION_NODE)
+
+
+def cast_stacks(snapshot: AllocatorSnapshot) -> Bools:
+    """Returns a mask of the stacks: those in which autocast converts a tensor."""
+    return _calling(snapshot, _CAST)
+
+
+def _calling(snapshot: AllocatorSnapshot, function: re.Pattern[str]) -> Bools:
+    named = np.array([bool(function.search(frame.function)) for frame in snapshot.frames], np.bool_)
     return np.array([named[list(stack)].any() for stack in snapshot.stacks], np.bool_)
 
 

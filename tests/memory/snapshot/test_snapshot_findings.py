@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers.planted_allocations import PlantedAllocations, Program
 from helpers.simulated_allocator import SimulatedAllocator
-from helpers.snapshots import BASE, block, segment
+from helpers.snapshots import BASE, block, frame, segment
 
 from tb_bottleneck.memory.finding import MemoryFinding
 from tb_bottleneck.memory.forecast.forecasts import Forecast
@@ -46,6 +46,64 @@ def test_a_failed_request_is_reported(asked, cause):
     evidence = {value.name: value.value for value in found(raw)[cause].evidence}
     assert evidence["asked"] == asked
     assert evidence["device_free"] == 2 << 20
+
+
+def test_a_model_that_runs_out_of_memory_while_it_is_loaded_does_not_fit():
+    loaded = [frame("torch/nn/modules/module.py", 900, "_apply"), frame("main.py", 5, "<module>")]
+    oom = {"action": "oom", "device_free": 2 << 20, "size": 1 << 30, "stream": 0, "time_us": 9, "frames": loaded}
+    raw = {"segments": [segment(BASE, [block(1 << 30, loaded)])], "device_traces": [[oom]]}
+    assert "weights_do_not_fit" in found(raw)
+    assert "out_of_memory" not in found(raw)
+
+
+WEIGHTS = [512 * size for size in (4096, 4096, 9000, 70, 2048, 300, 12000, 640, 33)]
+
+
+@pytest.mark.parametrize(
+    ("function", "scale", "is_found"),
+    [
+        ("deepcopy", 1.0, True),
+        ("half", 0.5, True),
+        ("float", 2.0, True),
+        ("load", 0.7, False),
+        ("_init_group", 1.0, False),
+    ],
+)
+def test_weights_that_two_places_allocate_are_there_twice(function, scale, is_found):
+    """States of an optimizer have the sizes of the weights, too."""
+    places = [[frame("main.py", 5, "main")], [frame("copy.py", 9, function), frame("main.py", 8, "main")]]
+    blocks = [block(size, places[0]) for size in WEIGHTS]
+    blocks += [block(-(-int(size * scale) // 512) * 512, places[1]) for size in WEIGHTS]
+    finding = found({"segments": [segment(BASE, blocks)], "device_traces": []}).get("copied_weights")
+    assert (finding is not None) == is_found
+    if finding is not None:
+        assert finding.bytes == pytest.approx(sum(WEIGHTS) * min(scale, 1), rel=1e-3)
+        assert {"main.py:5 main", "main.py:8 main"} == {row.value for row in finding.evidence if row.unit == "text"}
+
+
+@pytest.mark.parametrize(
+    ("function", "copies"), [("at::autocast::cached_cast(Tensor)", 9), ("at::_ops::exp::call()", 0)]
+)
+def test_copies_of_weights_by_autocast_are_told_from_its_other_conversions(function, copies):
+    """Autocast converts each weight once, and an input of another size, and one of the size of a weight twice."""
+    frames = [frame("??", 0, function), frame("net.py", 7, "forward")]
+    weights = segment(BASE, [block(size) for size in WEIGHTS])
+    sizes = [size // 2 for size in WEIGHTS] + [512 * 77, WEIGHTS[2] // 2]
+    halves = [block(-(-size // 512) * 512, frames) for size in sizes]
+    made = segment(BASE + (1 << 30), halves)
+    entries = [
+        {
+            "action": "alloc",
+            "addr": placed["address"],
+            "size": placed["size"],
+            "stream": 0,
+            "time_us": at,
+            "frames": frames,
+        }
+        for at, placed in enumerate(made["blocks"])
+    ]
+    finding = found({"segments": [weights, made], "device_traces": [entries]}).get("weight_casts")
+    assert (0 if finding is None else finding.bytes) == sum(each["size"] for each in halves[:copies])
 
 
 @pytest.mark.parametrize(("unit", "is_found"), [(100 << 20, True), (1 << 20, False)])
