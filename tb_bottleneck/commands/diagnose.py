@@ -5,14 +5,16 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
+from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.commands.arguments import add_subparser
-from tb_bottleneck.commands.recordings import Analysis, add_recordings, analysed, print_problems, unreadable
+from tb_bottleneck.commands.recordings import Analysis, add_recordings, analysed, hangs_at, print_problems, unreadable
 from tb_bottleneck.commands.terminal import stdout_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tb_bottleneck.commands import Subparsers
+    from tb_bottleneck.live.post_mortem import PostMortem
     from tb_bottleneck.schema.bottleneck_pb2 import Report
     from tb_bottleneck.text.terminal import Layout
 
@@ -24,6 +26,7 @@ examples:
   tb-bottleneck diagnose runs/mine --full            everything that was found: about 100 lines
   tb-bottleneck diagnose runs/ --brief               at most 1,500 characters per training, for agents and messages
   tb-bottleneck diagnose runs/mine --html report.html  a page to send
+  tb-bottleneck diagnose dumps/                      why a job hung, from Flight Recorder's dumps of all ranks
   tb-bottleneck diagnose runs/ --fail-over input=10% CI gate: exit status 1 if `input` exceeds 10 % of the time
 
 exit status: 0; 1 if a gate fails or a recording is unreadable; 2 for wrong usage or if no recording is found
@@ -107,7 +110,13 @@ def _diagnose(options: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"tb-bottleneck: --fail-over: {error}", file=sys.stderr)
         return 2
-    analysis = analysed(options)
+    hangs = hangs_at(options.paths)
+    try:
+        analysis = analysed(options)
+    except NotFound:
+        if not hangs:
+            raise
+        analysis = Analysis([], [], [], [])
     reports, problems = analysis.reports, analysis.problems
     if not options.fail_over:  # a budget reports unreadable recordings itself
         problems += unreadable(reports)
@@ -115,7 +124,11 @@ def _diagnose(options: argparse.Namespace) -> int:
     if options.html:
         problems += _html_problems(analysis, options.html)
     print_problems(problems)
-    _show(analysis, options)
+    if options.json:
+        _print_json(analysis, hangs)
+    else:
+        print("\n\n".join(stdout_layout().text(list(hang.lines())) for hang in hangs), end="\n" * bool(hangs))
+        _show(analysis, options)
     if options.ledger and analysis.reports and analysis.reports[0].HasField("verdict"):
         import contextlib
         from pathlib import Path
@@ -154,12 +167,20 @@ def _gate(texts: list[str]) -> "Callable[[list[Report]], list[str]]":
     return lambda reports: budget_violations(reports, budgets)
 
 
-def _show(analysis: Analysis, options: argparse.Namespace) -> None:
-    if options.json:
-        from tb_bottleneck.report.json_form import as_json
-        from tb_bottleneck.schema.bottleneck_pb2 import Reports
+def _print_json(analysis: Analysis, hangs: "list[PostMortem]") -> None:
+    from tb_bottleneck.report.json_form import as_json
+    from tb_bottleneck.schema.bottleneck_pb2 import Reports
 
-        print(as_json(Reports(reports=analysis.reports, jobs=analysis.jobs)))
+    text = as_json(Reports(reports=analysis.reports, jobs=analysis.jobs))
+    if hangs:
+        import json
+
+        text = json.dumps({**json.loads(text), "hangs": [hang.as_json() for hang in hangs]}, indent=2)
+    print(text)
+
+
+def _show(analysis: Analysis, options: argparse.Namespace) -> None:
+    if not analysis.reports:
         return
     if options.brief:
         from tb_bottleneck.text.brief import brief

@@ -12,6 +12,7 @@ from tb_bottleneck.commands.terminal import progress_bar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tb_bottleneck.live.post_mortem import PostMortem
     from tb_bottleneck.schema.bottleneck_pb2 import Job, Report
     from tb_bottleneck.text.table_rows import Row
 
@@ -173,6 +174,18 @@ def print_problems(problems: list[str]) -> None:
 
 def _name(report: "Report") -> str:
     return report.source if report.run in ("", ".") else f"{report.run}/{report.source}"
+
+
+def hangs_at(paths: list[str]) -> "list[PostMortem]":
+    """Returns what dumps of Flight Recorder show, for each of `paths` that is a folder with such dumps."""
+    from tb_bottleneck.sources.flight_recorder import has_dumps
+
+    folders = [path for path in paths if has_dumps(path)]
+    if not folders:
+        return []
+    from tb_bottleneck.live.post_mortem import post_mortem
+
+    return [found for found in map(post_mortem, folders) if found is not None]
 
 
 def recordings_at(path: str) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.commands.arguments import add_subparser
+from tb_bottleneck.commands.recordings import hangs_at
 
 if TYPE_CHECKING:
     from tb_bottleneck.commands import Subparsers
@@ -29,6 +30,7 @@ examples:
 Every process writes a heartbeat of a few kilobytes into its run directory every 5 s (with `tb-bottleneck run`, or
 `with Monitor(logdir):`). The ranks of a job are joined by it: which rank hangs, at which line, since when, and who
 waits for it; which rank is slower than the others, and in which part of the step. Nothing is read but these files.
+In a folder without heartbeats, dumps of torch's Flight Recorder say which rank did not call which collective.
 
 exit status: 0; 3 with --until-hang once a job cannot go on; 2 if there is no such folder
 """
@@ -75,6 +77,11 @@ def _print(jobs: "LiveJobs", options: argparse.Namespace, every: float) -> int:
     from tb_bottleneck.live.screen import ChangedLines, lines
 
     changed = ChangedLines()
+    hangs = [] if jobs.read(over=True) else hangs_at([options.logdir])
+    for hang in hangs:  # no heartbeats: the job has ended, or was not monitored
+        print(json.dumps(hang.as_json()) if options.json else "\n".join(hang.lines()))
+    if hangs:
+        return STALLED if options.until_hang else 0
     if not (options.json or options.once or jobs.read()):
         print(f"no training runs under {options.logdir} now; waiting for one (Ctrl-C ends this)", file=sys.stderr)
     while True:

@@ -17,6 +17,7 @@ Ranks = tuple[int, ...]
 _DID = {
     "missing": "did not call",
     "different": "called another operation than, or with other sizes or types,",
+    "split": "did not agree on the operation, sizes or types of",
     "not started": "did not begin",
     "unequal": "sent and received different amounts in",
 }
@@ -26,18 +27,23 @@ _DID = {
 class Divergence:
     """A collective `call` in which the ranks of the process group `group` differ. `ranks` are the ranks that did not
     call the collective, called another one, or did not start it, according to `kind`. For an all-to-all with unequal
-    sizes, `ranks` are all ranks that called it."""
+    sizes, and if no call is that of most ranks, `ranks` are all ranks that called it."""
 
     group: str
     call: Call
     ranks: Ranks
-    kind: str  # missing | different | not started | unequal
+    kind: str  # missing | different | split | not started | unequal
 
     @property
     def sentence(self) -> str:
         """A sentence that names the ranks and the collective in which they differ."""
-        what = f"{self.call.name or 'collective'} number {self.call.sequence} of group {self.group or 'default'}"
-        return f"Flight Recorder: {ranks_text(self.ranks)} {_DID[self.kind]} {what}."
+        who = ranks_text(self.ranks)
+        return f"{who[:1].upper()}{who[1:]} {_DID[self.kind]} {call_text(self.call)}."
+
+
+def call_text(call: Call) -> str:
+    """Returns a text that names a call by its operation, its number and its group."""
+    return f"{call.name or 'collective'} number {call.sequence} of group {call.group or 'default'}"
 
 
 def first_divergence(dumps: Sequence[Dump]) -> Divergence | None:
@@ -49,7 +55,9 @@ def first_divergence(dumps: Sequence[Dump]) -> Divergence | None:
     """
     found = [_of_group(name, members, dumps) for name, members in sorted(_groups(dumps))]
     known = [each for each in found if each is not None]
-    return min(known, key=lambda each: (each.kind != "different", each.call.sequence, each.group), default=None)
+    return min(
+        known, key=lambda each: (each.kind not in ("different", "split"), each.call.sequence, each.group), default=None
+    )
 
 
 def _groups(dumps: Sequence[Dump]) -> set[tuple[str, Ranks]]:
@@ -100,11 +108,13 @@ def _difference(
     """Returns how the ranks differ in one collective, or None if they agree. `called` has the call of each rank that
     made one, `members` are the ranks of the group, and `dumped` the members whose dump exists. `is_last` is True for
     the last collective in the dumps: only in this collective, ranks that have not started it count."""
-    usual = Counter(map(_signature, called.values())).most_common(1)[0][0]
+    usual, callers = Counter(map(_signature, called.values())).most_common(1)[0]
     example = next(call for call in called.values() if _signature(call) == usual)
     different = tuple(sorted(rank for rank, call in called.items() if _signature(call) != usual))
-    if different:
+    if different and 2 * callers > len(called):
         return Divergence(name, example, different, "different")
+    if different:
+        return Divergence(name, example, tuple(sorted(called)), "split")
     missing = tuple(sorted(dumped - set(called)))
     if missing:
         return Divergence(name, example, missing, "missing")

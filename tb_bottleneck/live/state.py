@@ -116,7 +116,11 @@ class LiveJobs:
         if self._divergences.get(job.folder, ((), None))[0] != known:
             self._divergences[job.folder] = known, first_divergence(dumps_in(job.folder))
         divergence = self._divergences[job.folder][1]
-        return verdict if divergence is None else replace(verdict, headline=f"{verdict.headline} {divergence.sentence}")
+        return (
+            verdict
+            if divergence is None
+            else replace(verdict, headline=f"{verdict.headline} Flight Recorder: {divergence.sentence}")
+        )
 
 
 def _is_old(job: LiveJob) -> bool:

@@ -7,8 +7,10 @@ is untrusted: only plain data are read, up to a size limit.
 import ast
 import os
 import re
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import islice
 from typing import Any, BinaryIO, TypeGuard
 
 import msgspec
@@ -22,6 +24,7 @@ from tb_bottleneck.sources.plain_pickle import plain_value
 MAX_BYTES = 256 << 20
 MAX_DUMPS = 4_096
 MAX_NAME = 200
+MAX_FRAMES = 12  # of a stack, the innermost
 MAX_DIMENSIONS = 64  # of a tensor in torch
 _FILE = re.compile(r"^[\w.-]*rank_?(\d{1,6})(\.json|\.pkl|\.pickle)?$", re.ASCII)
 _OF_TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
@@ -37,6 +40,7 @@ class Call:
     `name` is torch's name of the call. `inputs` and `outputs` are shapes of tensors. `types` has the data types of the
     inputs, a space, and those of the outputs. `state` is scheduled, started or completed. `place` is FILE:LINE of the
     innermost frame outside torch, or of the innermost frame if all are in torch; empty if no frames were recorded.
+    `stack` has the frames outside torch, innermost first, if they were asked for.
     """
 
     group: str
@@ -47,6 +51,7 @@ class Call:
     types: str
     state: str
     place: str
+    stack: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,14 +72,26 @@ def is_dump_name(name: str) -> bool:
     return _FILE.match(name) is not None
 
 
-def dumps_in(folder: str) -> list[Dump]:
+def has_dumps(folder: str) -> bool:
+    """Returns True if `folder` is a directory with a file that torch named like a dump. Dumps in JSON do not count,
+    because traces may have the same names."""
+    try:
+        return any(is_dump_name(name) and not name.endswith(".json") for name in os.listdir(folder))
+    except OSError:
+        return False
+
+
+def dumps_in(folder: str, stacks_of: Container[int] = ()) -> list[Dump]:
     """Returns the newest dump of each rank in `folder`, sorted by rank. Other and damaged files are ignored. The files
-    are read in a process of its own, with limits on memory and time."""
+    are read in a process of its own, with limits on memory and time. If `stacks_of` has ranks, reads only the dumps of
+    these ranks, with the stacks of their calls."""
     try:
         names = sorted(name for name in os.listdir(folder) if is_dump_name(name))[:MAX_DUMPS]
     except OSError:
         return []
-    dumps = _read_dumps([os.path.join(folder, name) for name in names])
+    if stacks_of:
+        names = [name for name in names if _rank_of(name) in stacks_of]
+    dumps = _read_dumps([("+" if stacks_of else "-") + os.path.join(folder, name) for name in names])
     newest: dict[int, Dump] = {}
     for dump in dumps:
         if dump.rank not in newest or dump.modified_ns >= newest[dump.rank].modified_ns:
@@ -83,7 +100,8 @@ def dumps_in(folder: str) -> list[Dump]:
 
 
 def _read_dumps(paths: list[str]) -> list[Dump]:
-    """Returns the readable dumps of `paths`. If a file ends the process, the others are read without it."""
+    """Returns the readable dumps of `paths`, as in `encoded_dumps`. If a file ends the process, the others are read
+    without it."""
     try:
         encoded = run_limited(f"{__name__}:encoded_dumps", [b"\0".join(map(os.fsencode, paths))])
         return msgspec.msgpack.decode(encoded, type=list[Dump])
@@ -93,33 +111,40 @@ def _read_dumps(paths: list[str]) -> list[Dump]:
 
 
 def encoded_dumps(file: BinaryIO) -> bytes:
-    """Returns the readable dumps of the paths in `file`, which null bytes separate, as MessagePack."""
+    """Returns the readable dumps of the paths in `file`, which null bytes separate, as MessagePack. Before each path is
+    "+" if the stacks of its calls are wanted, otherwise "-"."""
     paths = map(os.fsdecode, filter(None, file.read().split(b"\0")))
-    return msgspec.msgpack.encode([msgspec.Raw(dump) for path in paths for dump in [_encoded(path)] if dump])
+    return msgspec.msgpack.encode(
+        [msgspec.Raw(dump) for path in paths for dump in [_encoded(path[1:], path[0] == "+")] if dump]
+    )
 
 
-def _encoded(path: str) -> bytes:
+def _rank_of(name: str) -> int:
+    named = _FILE.match(name)
+    return int(named[1]) if named else -1
+
+
+def _encoded(path: str, with_stacks: bool) -> bytes:
     """Returns the dump in the file at `path`, whose name must end with the rank; empty if it is not a readable dump."""
-    named = _FILE.match(os.path.basename(path))
+    rank = _rank_of(os.path.basename(path))
     try:
         with open_regular(path) as file:
             status = os.fstat(file.fileno())
             data = file.read(MAX_BYTES + 1)
-        if named is None or len(data) > MAX_BYTES:
+        if rank < 0 or len(data) > MAX_BYTES:
             return b""
         value = msgspec.json.decode(data) if data[:1] == b"{" else plain_value(BytesIO(data))
-        dump = _dump(value, int(named[1]), status.st_mtime_ns)
+        dump = _dump(value, rank, status.st_mtime_ns, with_stacks)
         return msgspec.msgpack.encode(dump) if dump is not None else b""
     except (OSError, ValueError, OverflowError, RecursionError, MemoryError, BottleneckError):
         return b""
 
 
-def _dump(value: Any, rank: int, modified_ns: int) -> Dump | None:
+def _dump(value: Any, rank: int, modified_ns: int, with_stacks: bool) -> Dump | None:
     if not isinstance(value, dict) or not isinstance(value.get("entries"), list):
         return None
-    calls = [
-        call for entry in value["entries"] if isinstance(entry, dict) for call in [_call(entry)] if call is not None
-    ]
+    entries = [entry for entry in value["entries"] if isinstance(entry, dict)]
+    calls = [call for entry in entries for call in [_call(entry, with_stacks)] if call is not None]
     configs = value.get("pg_config")
     groups = {
         _text(name): _ranks(config.get("ranks"))
@@ -129,12 +154,13 @@ def _dump(value: Any, rank: int, modified_ns: int) -> Dump | None:
     return Dump(rank, tuple(calls), groups, modified_ns)
 
 
-def _call(entry: dict[Any, Any]) -> Call | None:
+def _call(entry: dict[Any, Any], with_stack: bool) -> Call | None:
     """Returns the call of a collective; None for a damaged entry, or for a point-to-point operation, which other ranks
     need not call."""
     group, sequence = entry.get("process_group"), _number(entry.get("collective_seq_id"))
     if entry.get("is_p2p") or sequence is None or not isinstance(group, list | tuple) or not group:
         return None
+    most = MAX_FRAMES if with_stack else 0
     return Call(
         _text(group[0]),
         sequence,
@@ -143,7 +169,10 @@ def _call(entry: dict[Any, Any]) -> Call | None:
         _shapes(entry.get("output_sizes")),
         f"{_text(entry.get('input_dtypes'))} {_text(entry.get('output_dtypes'))}",
         "completed" if entry.get("retired") else _text(entry.get("state")),
-        _place(entry.get("frames")),
+        next(map(_place, _own_frames(entry.get("frames"))), ""),
+        tuple(
+            f"{_place(frame)} {_text(frame.get('name'))}" for frame in islice(_own_frames(entry.get("frames")), most)
+        ),
     )
 
 
@@ -164,11 +193,18 @@ def _shapes(value: object) -> Shapes:
     return tuple(tuple(filter(_is_whole, shape)) for shape in known)
 
 
-def _place(frames: object) -> str:
+def _own_frames(frames: object) -> Iterator[dict[Any, Any]]:
+    """Yields the frames outside torch, innermost first; the innermost frame if all are in torch."""
     known = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, list) else []
     own = (frame for frame in known if not _OF_TORCH.search(_text(frame.get("filename"))))
     first = next(own, known[0] if known else None)
-    return f"{_text(first.get('filename'))}:{_text(first.get('line'))}" if first else ""
+    if first is not None:
+        yield first
+        yield from own
+
+
+def _place(frame: dict[Any, Any]) -> str:
+    return f"{_text(frame.get('filename'))}:{_text(frame.get('line'))}"
 
 
 def _text(value: object) -> str:

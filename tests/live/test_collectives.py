@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from helpers.flight_recorder import RANKS, dump, entry
 from live.beats import NOW_S, beat, still, write
 
+from tb_bottleneck.__main__ import main
 from tb_bottleneck.live.collectives import first_divergence
 from tb_bottleneck.live.state import LiveJobs
 from tb_bottleneck.sources.flight_recorder import Dump, dumps_in
@@ -131,6 +133,57 @@ def test_torchs_own_tool_names_the_same_collective(tmp_path: Path, name: str, mo
     assert tuple(sorted(named)) == ranks
 
 
+GROUPS = {"0": [0, 1, 2, 3], "1": [0, 1], "2": [2, 3]}
+DEFECTS = {
+    "missing": lambda calls, at: calls[:at],
+    "size": lambda calls, at: [*calls[:at], calls[at] | {"input_sizes": [[7]]}, *calls[at + 1 :]],
+    "type": lambda calls, at: [*calls[:at], calls[at] | {"input_dtypes": ["Half"]}, *calls[at + 1 :]],
+    "operation": lambda calls, at: [*calls[:at], calls[at] | {"profiling_name": "nccl:broadcast"}, *calls[at + 1 :]],
+    "order": lambda calls, at: [
+        *calls[:at],
+        calls[at] | {"profiling_name": calls[at + 1]["profiling_name"]},
+        calls[at + 1] | {"profiling_name": calls[at]["profiling_name"]},
+        *calls[at + 2 :],
+    ],
+}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_torchs_own_tool_agrees_on_drawn_sets(tmp_path: Path, seed: int) -> None:
+    """Three groups, of which one has a defect; the buffer of one rank begins later, and one file is cut, which leaves
+    its rank out for both tools."""
+    builder = pytest.importorskip("torch.distributed.flight_recorder.components.builder")
+    random = Random(seed)
+    kind, group = list(DEFECTS)[seed % len(DEFECTS)], random.choice(list(GROUPS))
+    culprit, late = random.choice(GROUPS[group]), random.randrange(4)
+    details: dict[str, Any] = {}
+    for rank in range(4):
+        entries = []
+        for number, name in enumerate(name for name, members in GROUPS.items() if rank in members):
+            pairs = enumerate(("all_reduce", "all_gather", "reduce_scatter") * 4, start=1)
+            of_group = {"process_group": (name, f"group {name}"), "pg_id": number}
+            calls = [entry(at, f"nccl:{op}", **of_group) for at, op in pairs]
+            if (rank, name) == (culprit, group):
+                calls = DEFECTS[kind](calls, 9)
+            entries += calls[random.randrange(4) if rank == late else 0 :]
+        config = {name: {"name": name, "desc": "", "ranks": str(of)} for name, of in GROUPS.items() if rank in of}
+        details[str(rank)] = {"version": "2.10", "pg_config": config, "entries": entries}
+    for rank, each in details.items():
+        (tmp_path / f"comm_lib_trace_rank_{rank}").write_bytes(pickle.dumps(each, protocol=2))
+    found = first_divergence(dumps_in(str(tmp_path)))
+    assert found is not None
+    split = kind != "missing" and group != "0"  # of two ranks that differ, none is that of most
+    assert (found.group, found.call.sequence) == (group, 10)
+    assert found.ranks == (tuple(GROUPS[group]) if split else (culprit,))
+    arguments = SimpleNamespace(verbose=False, just_print_entries=False, allow_incomplete_ranks=False, mismatch_cap=10)
+    for rank, each in details.items():
+        each |= {"rank": int(rank), "host_name": ""}
+    with redirect_stdout(io.StringIO()):
+        database = builder.build_db(details, arguments, "2.10")
+    wrong = [each for each in database.collectives if each.missing_ranks or not each.pass_check]
+    assert (f"{group}:group {group}", 10) in [(each.pg_desc, each.collective_seq_id) for each in wrong], wrong
+
+
 GLOO = """
 import os, sys
 os.environ["TORCH_FR_BUFFER_SIZE"] = "100"
@@ -201,4 +254,26 @@ def test_a_job_that_hangs_names_its_collective(tmp_path: Path) -> None:
     write(logdir, still(31, 2, "data", 41, world_size=RANKS, began_unix_ns=(NOW_S - 900) * 1e9))
     (state,) = LiveJobs(str(logdir), clock=lambda: NOW_S).read()
     assert state.verdict.ranks == (2,)
-    assert state.verdict.headline.endswith("Flight Recorder: rank 2 did not call nccl:all_reduce number 3 of group 0.")
+    assert state.verdict.headline.endswith("Flight Recorder: Rank 2 did not call nccl:all_reduce number 3 of group 0.")
+
+
+HUNG = {
+    "missing": ([USUAL, USUAL[:2], USUAL], "missing", "Rank 1 did not call nccl:all_reduce number 3 of group 0."),
+    "no dump": ([USUAL, USUAL], "absent", "Rank 2 left no dump."),
+    "all wait": ([USUAL, USUAL, USUAL], "agree", "All ranks called nccl:all_reduce number 3 of group 0"),
+    "none waits": ([USUAL[:2], USUAL[:2], USUAL[:2]], "done", "No collective was under way"),
+    "no majority": ([USUAL, [*USUAL[:2], entry(3, "nccl:all_gather")]], "split", "Ranks 0 and 1 did not agree"),
+}
+
+
+@pytest.mark.parametrize("name", HUNG)
+def test_dumps_alone_say_why_a_job_hung(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    entries, kind, headline = HUNG[name]
+    write_dumps(tmp_path, *entries)
+    assert main(["diagnose", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith(headline)
+    assert main(["diagnose", str(tmp_path), "--json"]) == 0
+    (hang,) = json.loads(capsys.readouterr().out)["hangs"]
+    assert (hang["kind"], hang["calls"][0]["stack"]) == (kind, ["train.py:50 step"])
+    assert main(["watch", str(tmp_path), "--until-hang"]) == 3
+    assert capsys.readouterr().out.startswith(headline)
