@@ -136,8 +136,14 @@ def _device_slowness(job: JobTable, grid: Grid, rank: int) -> float:
     """
     ratios = kernel_ratios(job, grid, rank, of_equal_size=True)
     ratio = float(np.median(ratios)) if len(ratios) >= MIN_ALONE_KERNELS else 1.0
-    slow = ratio >= 1 + MIN_SLOWER_KERNELS and min(ratios) - 1 >= MIN_ALIKE * (ratio - 1)
-    return ratio if slow else 1.0
+    return ratio if all_slower(ratios) else 1.0
+
+
+def all_slower(ratios: list[float]) -> bool:
+    """Returns True if `ratios` (see `kernel_ratios`) show that all kernels take longer by similar factors, as on a slow
+    device."""
+    ratio = float(np.median(ratios)) if ratios else 1.0
+    return ratio >= 1 + MIN_SLOWER_KERNELS and min(ratios) - 1 >= MIN_ALIKE * (ratio - 1)
 
 
 def kernel_ratio(job: JobTable, grid: Grid, rank: int) -> float:

@@ -2,7 +2,7 @@
 
 Own time is time without waiting for other ranks. The kind of own time that exceeds that of the peers most decides the
 cause: the loader (`rank_input`), pauses (`rank_interruption`), more work (`data_imbalance`, `expert_imbalance`), slower
-kernels (`throttled_rank`), or anything else (`slow_rank`). If all ranks of one of several hosts are slow for the same
+kernels of all kinds (`throttled_rank`), or anything else (`slow_rank`). If all ranks of one of several hosts are slow for the same
 reason, the cause is the host (`slow_host`).
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from tb_bottleneck.base.stragglers import EXCESS_IN_MOST_STEPS, in_most_steps, lower_median
 from tb_bottleneck.jobs.causes.candidates import Candidate, Fact, expert_skew, origins, work_ratio
 from tb_bottleneck.jobs.context import JobContext
-from tb_bottleneck.jobs.own_table import MIN_SLOWER_KERNELS, kernel_ratio
+from tb_bottleneck.jobs.own_table import MIN_SLOWER_KERNELS, all_slower, kernel_ratio, kernel_ratios
 from tb_bottleneck.jobs.scenarios import Changed, even_ranks, like_peers
 from tb_bottleneck.jobs.summary.rank_summary import Own
 from tb_bottleneck.trace.table import Bools, Floats, Ints
@@ -120,7 +120,7 @@ def _cause(context: JobContext, rank: int, longer: Bools) -> str:
         slower = kernel_ratio(context.job, context.grid, rank) >= 1 + MIN_SLOWER_KERNELS
         if work_ratio(context, rank) >= 1 + MIN_MORE_WORK and not (slower and longer[Own.DEVICE]):
             return uneven
-        if slower:
+        if slower and all_slower(kernel_ratios(context.job, context.grid, rank)):
             return "throttled_rank"
         if uneven == "expert_imbalance":
             return uneven
@@ -153,8 +153,9 @@ def _candidate(context: JobContext, cause: str, ranks: list[int], host: int = -1
         facts["work_ratio"] = max(work_ratio(context, rank) for rank in ranks)
         facts["skew"] = expert_skew(context)
         return Candidate(cause, members, even_ranks, facts)
-    if cause == "throttled_rank":
-        facts["kernel_ratio"] = max(kernel_ratio(context.job, context.grid, rank) for rank in ranks)
+    ratio = max(kernel_ratio(context.job, context.grid, rank) for rank in ranks)
+    if ratio >= 1 + MIN_SLOWER_KERNELS:
+        facts["kernel_ratio"] = ratio
     kinds = fixed_kinds(context)[members]
     usual = context.own.usual.copy()
     usual[:, :, Own.DEVICE] = context.expected_device

@@ -56,6 +56,23 @@ def test_what_holds_up_a_rank_is_told_in_a_pipeline_of_one_rank_per_stage(topolo
     assert (culprit.candidate.cause, culprit.candidate.ranks.tolist()) == (cause, [rank])
 
 
+@pytest.mark.parametrize(("topology", "ranks"), [("pipeline", 8), ("megatron", 64), ("pipeline", 256)])
+@pytest.mark.parametrize(("planted", "cause"), [({"device": {5: 1.3}}, "slow_rank"), ({"data": 0.2}, "data_imbalance")])
+def test_published_jobs_have_no_shapes_and_kernels_of_three_kinds(topology, ranks, planted, cause):
+    """Without counters, a rank whose optimizer is as fast as that of its peers does not have a slow device. The stages
+    differ a little."""
+    job = TOPOLOGIES[topology](Shape(ranks=ranks, steps=3), Faults(**planted, stage={0: 1.02, 3: 1.05}))
+    summaries = []
+    for each in summaries_of(job, execute(job)):
+        work = replace(each.work, elements=0 * each.work.elements, uploaded=0 * each.work.uploaded)
+        kernels = replace(each.kernels, median=np.append(each.kernels.median[:2], 50_000))
+        summaries.append(replace(each, work=work, kernels=kernels))
+    first = culprits_of(context_of(summaries)).culprits[0]
+    assert first.candidate.cause == cause
+    assert cause == "data_imbalance" or first.candidate.ranks.tolist() == [5]
+    assert first.gain.expected > 1.05
+
+
 def test_a_device_is_not_blamed_on_its_work_if_it_has_no_more_of_it(monkeypatch):
     monkeypatch.setattr(slow_ranks, "kernel_ratio", lambda *_: 1.0)
     (culprit,) = culprits(ranks=4, device={1: 1.3})
