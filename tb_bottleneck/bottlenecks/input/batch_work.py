@@ -41,9 +41,9 @@ _STORAGE = re.compile(r"torch/multiprocessing/reductions\.py\(\d+\): rebuild_sto
 REMAINS = {Estimate.EXPECTED: 0.04, Estimate.LOW: 0.15, Estimate.HIGH: 0.0}
 """The part of the removed time that remains. Expected: the mean of thirteen trainings whose batches were prepared or
 whose code was vectorised. Of these, 0 to 13 % remained."""
-REMAINS_OF_HANDOVER = {Estimate.EXPECTED: 0.4, Estimate.LOW: 0.8, Estimate.HIGH: 0.1}
-"""As REMAINS, for taking a batch from a worker. Measured on two cores for a batch of two tensors of 8 KB: 0.37 as
-arrays, 0.56 with the sharing strategy file_system, 0.78 as one tensor. High: a choice, for another thread."""
+REMAINS_OF_HANDOVER = {Estimate.EXPECTED: 0.2, Estimate.LOW: 0.8, Estimate.HIGH: 0.0}
+"""As REMAINS, for taking a batch from a worker. Measured on two cores for batches of two tensors of 8 KB: none to a
+third as arrays (three trainings), 0.56 with the sharing strategy file_system, 0.78 as one tensor."""
 MOST_QUICKER = 0.5
 """As QUICKER_OPERATORS, for the high estimate of a fix. After the fixes of six small trainings on a CPU, the
 operators took 0 to 54 % less time."""

@@ -91,9 +91,11 @@ def make_cheaper(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | No
 
 def beside_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Returns the graph with the host time multiplied by BESIDE_WORKERS (for a CPU run, BESIDE_WORKERS_ON_CPU), because
-    new workers use the same cores and memory."""
-    factors = BESIDE_WORKERS if graph.base.recording.on_device else BESIDE_WORKERS_ON_CPU
-    return on_host(graph, factors[estimate])
+    new workers use the same cores and memory, unless they wait."""
+    recording = graph.base.recording
+    factors, waits = BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU, batch_waits(recording)
+    runs = 1 - (waits.value if isinstance(waits, Measure) else 0.0)
+    return on_host(graph, 1 + (factors[estimate] - 1) * runs)
 
 
 def without_waiting(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:

@@ -17,6 +17,7 @@ from tb_bottleneck.bottlenecks.input.loader_workers import (
     BATCH_HANDOVER_NS,
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
+    MOSTLY_WAITS,
     SLOWER_WORKERS,
 )
 from tb_bottleneck.bottlenecks.input.pipeline import (
@@ -99,7 +100,8 @@ def _predicted(recording: TelemetryRecording) -> _Gain | Missing:
 
     def step(estimate: Estimate) -> dict[str, float]:
         slower = SLOWER_WORKERS[estimate]
-        beside = (BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU)[estimate] if not now else 1.0
+        more = (BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU)[estimate] - 1
+        beside = 1.0 if now else 1 + more * (1 - waits)
         return {
             "rest": (wall - wait) * beside + min(wait, BATCH_HANDOVER_NS[estimate]),
             "workers": batch * slower / workers,
@@ -108,7 +110,8 @@ def _predicted(recording: TelemetryRecording) -> _Gain | Missing:
 
     limits = step(Estimate.EXPECTED)
     expected, low, high = (wall / max(step(each).values()) for each in (Estimate.EXPECTED, Estimate.LOW, Estimate.HIGH))
-    if not recording.on_device and not now and (recording.fact("torch_threads") or 0.0) >= cores:
+    computes = not recording.on_device and not now and waits < MOSTLY_WAITS
+    if computes and (recording.fact("torch_threads") or 0.0) >= cores:
         low = min(low, 1 / BESIDE_FULL_CORES)
     return _Gain(
         expected=max(expected, 1.0),

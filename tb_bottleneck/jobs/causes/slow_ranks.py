@@ -2,8 +2,8 @@
 
 Own time is time without waiting for other ranks. The kind of own time that exceeds that of the peers most decides the
 cause: the loader (`rank_input`), pauses (`rank_interruption`), more work (`data_imbalance`, `expert_imbalance`), slower
-kernels of all kinds (`throttled_rank`), or anything else (`slow_rank`). If all ranks of one of several hosts are slow for the same
-reason, the cause is the host (`slow_host`).
+kernels of all kinds (`throttled_rank`), or anything else (`slow_rank`). If all ranks of one of several hosts are slow
+for the same reason, the cause is the host (`slow_host`).
 """
 
 from collections import defaultdict
