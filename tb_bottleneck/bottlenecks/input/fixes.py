@@ -17,13 +17,13 @@ from tb_bottleneck.bottlenecks.input.loader import (
     uneven_fetches,
 )
 from tb_bottleneck.bottlenecks.input.loader_workers import (
-    BATCH_HANDOVER_NS,
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
     SLOWER_WORKERS,
     batch_waits,
     cores_of,
     cores_per_worker,
+    handover_ns,
     workers_are_behind,
     workers_factor,
     workers_for_loop,
@@ -99,9 +99,9 @@ def beside_workers(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def without_waiting(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph in which a batch is always ready: a fetch takes at most BATCH_HANDOVER_NS, and the loader
+    """Returns the graph in which a batch is always ready: a fetch takes at most `handover_ns`, and the loader
     workers set no lower limit to the window."""
-    fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), BATCH_HANDOVER_NS[estimate])
+    fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), handover_ns(graph.base.recording.on_device, estimate))
     return graph.with_gap(Activity.LOAD_BATCH, fetches).with_pace(0.0)
 
 

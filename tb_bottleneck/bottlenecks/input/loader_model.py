@@ -14,11 +14,11 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.telemetry.telemetry_recording import EVIDENCE_SOURCE, TelemetryRecording
 from tb_bottleneck.base.measure import Measure, Missing, Record, known_value, text_measure
 from tb_bottleneck.bottlenecks.input.loader_workers import (
-    BATCH_HANDOVER_NS,
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
     MOSTLY_WAITS,
     SLOWER_WORKERS,
+    handover_ns,
 )
 from tb_bottleneck.bottlenecks.input.pipeline import (
     configured_workers,
@@ -103,7 +103,7 @@ def _predicted(recording: TelemetryRecording) -> _Gain | Missing:
         more = (BESIDE_WORKERS if recording.on_device else BESIDE_WORKERS_ON_CPU)[estimate] - 1
         beside = 1.0 if now else 1 + more * (1 - waits)
         return {
-            "rest": (wall - wait) * beside + min(wait, BATCH_HANDOVER_NS[estimate]),
+            "rest": (wall - wait) * beside + min(wait, handover_ns(recording.on_device, estimate)),
             "workers": batch * slower / workers,
             "cores": (batch_cpu * slower + rest_cpu * beside) / max(cores * (1 - others * KEPT[estimate]), 1.0),
         }

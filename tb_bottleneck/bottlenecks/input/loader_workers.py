@@ -8,6 +8,7 @@ import numpy as np
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.bottlenecks.input.batch_work import handover_spans
 from tb_bottleneck.bottlenecks.input.loader import (
     LONGEST_HANDOVER_NS,
     NO_LOADER,
@@ -39,9 +40,17 @@ BESIDE_WORKERS = {Estimate.EXPECTED: 1.075, Estimate.LOW: 1.15, Estimate.HIGH: 1
 BESIDE_WORKERS_ON_CPU = {Estimate.EXPECTED: 1.175, Estimate.LOW: 1.35, Estimate.HIGH: 1.0}
 # Taking a ready batch from the queue and handing over its memory: 0.06 to 0.2 ms.
 BATCH_HANDOVER_NS = {Estimate.EXPECTED: 100_000, Estimate.LOW: LONGEST_HANDOVER_NS, Estimate.HIGH: 60_000}
+# On a CPU run, the training and the worker that hands over share cores: 0.8 to 3.2 ms for two tensors on two virtual
+# cores (six trainings).
+BATCH_HANDOVER_ON_CPU_NS = {Estimate.EXPECTED: 1_500_000, Estimate.LOW: 3_000_000, Estimate.HIGH: 200_000}
 # Number of workers per core that is advised if making a batch waits without a core for at least the share MOSTLY_WAITS.
 # Both are choices; the number assumes that each worker computes for a quarter of the time.
 WAITING_WORKERS_PER_CORE, MOSTLY_WAITS = 4, 0.5
+
+
+def handover_ns(on_device: bool, estimate: Estimate) -> int:
+    """Returns the time in ns to take a batch from a worker."""
+    return (BATCH_HANDOVER_NS if on_device else BATCH_HANDOVER_ON_CPU_NS)[estimate]
 
 
 def workers_needed(recording: Recording) -> Measure | Missing:
@@ -184,13 +193,16 @@ def workers_are_behind(recording: Recording) -> bool:
     """Returns True if most fetches of the window wait until workers have made the batch, and not only for the handover
     of the batch.
 
-    At least SLOW_FETCHES_FROM of the fetches must take longer than a handover, and all fetches together at least
-    WAITING_FROM of the window. The workers then determine the pace of the training: a shorter step waits longer for its
-    batch.
+    At least SLOW_FETCHES_FROM of the fetches must wait for longer than a handover takes (LONGEST_HANDOVER_NS, or longer
+    if Python frames show it), and all these waits together for at least WAITING_FROM of the window. The workers then
+    determine the pace of the training: a shorter step waits longer for its batch.
     """
     if not made_by_workers(recording):
         return False
     events, rows = recording.trace.events, fetches(recording)
-    durations = events.duration[rows[recording.in_window(events.start[rows])]]
-    mostly_slow = bool(len(durations)) and float(np.mean(durations > LONGEST_HANDOVER_NS)) >= SLOW_FETCHES_FROM
-    return mostly_slow and float(durations.sum()) >= WAITING_FROM * recording.account.window
+    rows = rows[recording.in_window(events.start[rows])]
+    taken = handover_spans(recording).covered(events.start[rows], events.end[rows])
+    waits = events.duration[rows] - taken
+    slow = waits > np.maximum(taken, LONGEST_HANDOVER_NS)
+    mostly_slow = bool(len(rows)) and float(np.mean(slow)) >= SLOW_FETCHES_FROM
+    return mostly_slow and float(waits.sum()) >= WAITING_FROM * recording.account.window

@@ -9,11 +9,11 @@ from tb_bottleneck.base.units import share_text
 from tb_bottleneck.bottlenecks.input.fixes import WORKERS, beside_workers
 from tb_bottleneck.bottlenecks.input.loader import SINGLE_PROCESS_ITERATOR, loader_iterator
 from tb_bottleneck.bottlenecks.input.loader_workers import (
-    BATCH_HANDOVER_NS,
     BESIDE_WORKERS,
     BESIDE_WORKERS_ON_CPU,
     SLOWER_WORKERS,
     cores_of,
+    handover_ns,
     workers_are_behind,
 )
 from tb_bottleneck.bottlenecks.input.trace_stages import batch_time
@@ -61,7 +61,7 @@ def worker_number(recording: Recording, number: int) -> ParameterScenario:
         per_batch = _batch_of_worker(recording, batches)
 
     def change(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-        fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), BATCH_HANDOVER_NS[estimate])
+        fetches = np.minimum(graph.items.gap.of(Activity.LOAD_BATCH), handover_ns(recording.on_device, estimate))
         changed = graph.with_gap(Activity.LOAD_BATCH, fetches)
         return (beside_workers(changed, estimate) if number > now else changed).with_floor(
             per_batch * batches / usable * (SLOWER_WORKERS[estimate] if usable > used else 1.0)

@@ -9,6 +9,7 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.idle_gaps import no_time, times_of
 from tb_bottleneck.base.intervals import union
 from tb_bottleneck.bottlenecks.input import fixes as loader
+from tb_bottleneck.bottlenecks.input import loader_workers
 from tb_bottleneck.bottlenecks.input.fixes import (
     LOADER,
     LOOP,
@@ -53,6 +54,22 @@ def test_workers_that_are_slower_than_the_step_are_the_limit():
     assert unlimited == 9.2, "where the cores are not known there is no wait: 0.6 columns per fetch stay"
 
 
+def test_on_a_cpu_short_fetches_gain_nothing_from_workers():
+    """Taking a batch from a worker takes longer than these fetches of 0.6 ms, and the operators get slower."""
+    graph = drawn_graph("""
+        step    aaaaaaaaaabbbbbbbbbb
+        loader  ######....######....
+        op      ......####......####
+    """)
+    assert after_fix(graph, WORKERS) == 20 * 1.175
+
+
+@pytest.fixture
+def quick_handover(monkeypatch):
+    monkeypatch.setattr(loader_workers, "BATCH_HANDOVER_ON_CPU_NS", loader_workers.BATCH_HANDOVER_NS)
+
+
+@pytest.mark.usefixtures("quick_handover")
 def test_steps_that_the_cpu_computes_share_it_with_the_workers():
     """One of each six columns stays, with the four of its operator: 10. They share the cores: 1.175 times that."""
     graph = drawn_graph("""
@@ -64,6 +81,7 @@ def test_steps_that_the_cpu_computes_share_it_with_the_workers():
     assert after_fix(graph, WORKERS, Estimate.LOW) == pytest.approx(12 * 1.35), "two columns for each fetch"
 
 
+@pytest.mark.usefixtures("quick_handover")
 @pytest.mark.parametrize(("threads", "expected", "low"), [(1, 11.75, 16.2), (2, 13.65, 18.6)])
 def test_workers_and_the_threads_of_the_training_share_the_cores(threads, expected, low):
     """Twelve columns of batches, and eight of operators on one or two threads, on two cores. With one thread, 13.2 and

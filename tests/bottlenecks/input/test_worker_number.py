@@ -10,6 +10,7 @@ from helpers.draw import drawn
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
+from tb_bottleneck.bottlenecks.input import loader_workers
 from tb_bottleneck.bottlenecks.input.worker_number import worker_number
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import judge_run
@@ -36,8 +37,9 @@ def test_if_cores_were_not_recorded_they_are_assumed_and_the_assumption_is_state
     assert "only 64 of them work at once, because the job has no more cores" in result[1]
 
 
-def test_workers_slow_a_model_on_the_cpu_more(tmp_path):
+def test_workers_slow_a_model_on_the_cpu_more(tmp_path, monkeypatch):
     """There they take the model's own cores: of the demo's pair it took 1.35 times as long."""
+    monkeypatch.setattr(loader_workers, "BATCH_HANDOVER_ON_CPU_NS", loader_workers.BATCH_HANDOVER_NS)
     trace = drawn(repeated(9, loader="######.......", op="......#.#.#.#"), 1000, deviceProperties=[])
     path = tmp_path / "cpu.pt.trace.json"
     path.write_text(json.dumps(trace))
