@@ -14,6 +14,7 @@ from tb_bottleneck.bottlenecks import judge as traces
 from tb_bottleneck.bottlenecks import telemetry_judge as judge
 from tb_bottleneck.bottlenecks.allocator import telemetry_rule as allocator
 from tb_bottleneck.bottlenecks.host import telemetry_rule as host
+from tb_bottleneck.bottlenecks.input import telemetry_rule as input_rule
 from tb_bottleneck.bottlenecks.rule_types import ABSTAINS, BROKEN, CLEAR, FIRES
 from tb_bottleneck.bottlenecks.sync import rule as sync
 from tb_bottleneck.measures.measure_set import Measures
@@ -115,3 +116,12 @@ CROWDED = {
 def test_other_threads_are_named_only_if_all_three_signs_are_there(missing):
     values = CROWDED | ({missing: CROWDED[missing] / 2} if missing else {})
     assert (host.contended_cores(Known(values), 0.5) is None) == (missing is not None)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "cause"), [(0.9, "tensor_handover"), (0.1, "too_few_workers"), (None, "too_few_workers")]
+)
+def test_workers_with_a_full_queue_are_not_too_few(ahead, cause):
+    values = {"live_workers": 2.0, "worker_busy": 0.3, "cores_busy": 0.5, "cores_usable": 8.0}
+    known = Known(values if ahead is None else values | {"workers_ahead": ahead})
+    assert input_rule._cause(known, 0.4).name == cause

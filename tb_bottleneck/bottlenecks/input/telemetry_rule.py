@@ -78,8 +78,8 @@ SATURATED_WORKER, SATURATED_CORES = 0.90, 0.90
 # three other processes.
 LEAST_SHARE_OF_CORES = 0.2
 MOST_OF_WAIT = 0.5
-# If workers have no batch to make for this share of the time, their queue is full, and the training waits for a core
-# rather than for a batch. A choice.
+# If workers have no batch to make for this share of the time, their queue is full, and the training does not wait for
+# them to make a batch, but for a core, or to take the batch over. A choice.
 MOST_OF_TIME_AHEAD = 0.5
 MOST_OF_CORES = 0.5
 
@@ -197,6 +197,8 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
     if workers < 0.5:
         waits = () if needs_core else (loading_off_core,)
         return Cause("loader_in_main_process", share, (*wait, *waits, live_workers, cores_busy, *advice))
+    if measures.value(workers_ahead, 0.0) >= MOST_OF_TIME_AHEAD:
+        return Cause("tensor_handover", share, (workers_ahead, live_workers, *wait))
     crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES
     used = measures.value(worker_busy, 1.0) * workers / measures.value(cores_usable, math.inf)
     one_for_each_core = workers >= measures.value(cores_usable, math.inf)
