@@ -16,6 +16,8 @@ examples:
   tb-bottleneck doctor                     a table with both figures of each check, and what to change
   tb-bottleneck doctor --json > doctor.json   for a bug report: no names of hosts or users, no paths
   tb-bottleneck doctor --seconds 600       on a slow or busy machine
+  torchrun --nproc-per-node=8 -m tb_bottleneck doctor --job
+                                           code or machine? compares the machines of all ranks of a job
 
 results:
   works              both sources agree
@@ -28,7 +30,7 @@ Run it while nothing else uses the machine, once per device and version of the d
 the device are kept, in the directory TB_BOTTLENECK_CACHE or else in your cache directory; a monitor that starts
 afterwards records them. CUDA_VISIBLE_DEVICES=1 examines another GPU, -1 the CPU.
 
-exit status: 0; 1 if something does not work; 2 if torch is missing: TensorBoard is checked even then
+exit status: 0, also with --job; 1 if something does not work; 2 if torch is missing: TensorBoard is checked even then
 """
 
 MIN_SECONDS, MAX_SECONDS = 20, 3600
@@ -54,6 +56,11 @@ def add(commands: "Subparsers") -> None:
         metavar="S",
         help="limit of the whole check; each part has its share of it (default: 120)",
     )
+    doctor.add_argument(
+        "--job",
+        action="store_true",
+        help="in each rank of a job: compare the devices, cores, memory and links of all ranks (about 5 s)",
+    )
     doctor.set_defaults(run=_doctor)
 
 
@@ -63,9 +70,29 @@ def _seconds(text: str) -> float:
     return float(text)
 
 
+def _job(as_json: bool) -> int:
+    """Compares the machines of the ranks of a job. Rank 0 prints the result."""
+    import json
+    import os
+
+    from tb_bottleneck.doctor.job_machines import figure_table, measured_figures, slow_machines, verdict_text
+
+    figures = measured_figures()
+    found = slow_machines(figures, on_cpu=not any("device_copy" in each for each in figures))
+    if os.environ["RANK"] == "0":
+        verdict, sentences = verdict_text(found, len(figures)), [each.sentence for each in found]
+        if as_json:
+            print(json.dumps({"verdict": verdict, "slow": sentences, "ranks": figures}, indent=1))
+        else:
+            print(stdout_layout().text([verdict, *sentences, "", *figure_table(figures)]))
+    return 0  # torchrun would report any other status as a failed job
+
+
 def _doctor(options: argparse.Namespace) -> int:
     import json
 
+    if options.job:
+        return _job(options.json)
     from tb_bottleneck.doctor.examination import examine
     from tb_bottleneck.doctor.results import as_json, as_text
 

@@ -62,15 +62,15 @@ class BenchmarkDevice:
         for _ in range(2):  # the first run creates plans and raises the clocks
             run()
         self.synchronize()
-        once = self._round(run, 1)
+        once = self.round(run, 1)
         runs = max(1, int(self._seconds / ROUNDS / once))
-        return min(self._round(run, runs) for _ in range(ROUNDS)) / runs
+        return min(self.round(run, runs) for _ in range(ROUNDS)) / runs
 
     def host_seconds_of(self, run: Callable[[], object], times: int) -> float:
         """Returns the host's seconds per call of `run`, in the fastest of ROUNDS rounds of `times` calls.
 
         The host does not wait for the device within a round."""
-        self._round(run, times)
+        self.round(run, times)
         best = float("inf")
         for _ in range(ROUNDS):
             began = self._clock()
@@ -80,7 +80,8 @@ class BenchmarkDevice:
             self.synchronize()
         return best / times
 
-    def _round(self, run: Callable[[], object], runs: int) -> float:
+    def round(self, run: Callable[[], object], runs: int) -> float:
+        """Returns the seconds of `runs` calls of `run`."""
         began = self._clock()
         for _ in range(runs):
             run()

@@ -40,10 +40,10 @@ AT_ONCE = 0.6
 SAME_GROWTH = 1.15
 """Values that grow by a smaller factor are not reported as growing."""
 OF_GROWTH = 0.1
-MIN_PART, MIN_PARTS = 0.01, 3
+MIN_PART, MIN_PARTS, MIN_OPTIMIZER_NS = 0.01, 3, 20_000
 """The machine is taken as the cause of a common growth only if at least MIN_PARTS timed parts of the step (such as
 forward or copies) each take at least the share MIN_PART of the step. One of them must be the optimizer, whose work is
-the same in each step. All are choices."""
+the same in each step; MIN_OPTIMIZER_NS are enough for it. All are choices."""
 MIN_EPOCHS, MIN_EPOCH_ROWS, MOST_EPOCHS = 3, 12, 0.8
 _TIMES = {
     "loader_wait": "wait for a batch",
@@ -196,15 +196,17 @@ def _parts(weight: Floats | Times, parts: int) -> Times:
 def _common_growth(recording: TelemetryRecording) -> float:
     """Returns the factor, at least 1, by which all timed parts of the step grow at least.
 
-    Parts smaller than MIN_PART of the step are ignored. Returns 1 if fewer than MIN_PARTS parts remain, or if the
-    optimizer is not among them.
+    Parts smaller than MIN_PART of the step, except the optimizer, are ignored. Returns 1 if fewer than MIN_PARTS parts
+    remain, or if the optimizer is not among them.
     """
     parts = _part_times(recording)
     least = MIN_PART * sum(before for before, _ in parts.values())
     growth = {
         name: after / before
         for name, (before, after) in parts.items()
-        if name != "outside" and before >= least and before > 0
+        if name != "outside"
+        and before > 0
+        and before >= (min(least, MIN_OPTIMIZER_NS) if name == "optimizer" else least)
     }
     return max(min(growth.values()), 1.0) if len(growth) >= MIN_PARTS and "optimizer" in growth else 1.0
 
