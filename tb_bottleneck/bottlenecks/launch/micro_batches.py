@@ -19,6 +19,8 @@ BACKWARD = "aten::ones_like"
 """The operator with which `backward` makes the gradient of a loss, outside of any other operator
 (torch/autograd/__init__.py: _make_grads)."""
 MIN_OPERATORS = 3
+_UNLIKE = ("aten::slice", "aten::select", "aten::narrow", "autograd::engine::evaluate_function")
+"""The beginnings of the names of operators that differ between micro-batches, or do no work."""
 
 
 def micro_batches_per_step(recording: Recording) -> Measure | Missing:
@@ -45,6 +47,9 @@ def micro_batches(recording: Recording) -> RepeatedCalls:
     of the step before, ends with the same operators as the others.
     """
     events, rows = recording.trace.events, top_level(recording)
+    # Slices of the batch begin at other indices. On a CPU run, the main thread runs the backward pass, too, which adds
+    # to the gradients from the second pass on.
+    rows = rows[~name_matches(recording.trace.names, events.name[rows], lambda name: name.startswith(_UNLIKE))]
     starts = events.start[rows]
     roots = np.flatnonzero(name_matches(recording.trace.names, events.name[rows], BACKWARD.__eq__))
     step = host_step_of(recording, starts[roots])

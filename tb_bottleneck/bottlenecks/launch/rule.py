@@ -67,6 +67,7 @@ MIN_UNBATCHED_SHARE = FIRES_AT
 ALL_BLOCK = 0.9
 # Fewer cells per step are not a loop over time. A choice, as for calls of one item.
 SEVERAL_CELLS = 8.0
+SEVERAL_MICRO_BATCHES = 2
 # On a CPU run, the pointwise operators belong to the cells if their forward pass takes this share of the window; the
 # backward pass takes about twice as long. A choice.
 MOST_IN_CELLS = 0.25
@@ -128,6 +129,8 @@ def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]
         called = (operators, values_read_singly, overhead_left, on_windows)
         if rest < FIRES_AT_ON_CPU:
             return loop
+        if measures.value(micro_batches_per_step, otherwise=0.0) >= SEVERAL_MICRO_BATCHES:
+            return (*loop, Cause("small_batch", rest, (*_MICRO_BATCHES.shown, _MICRO_BATCHES.idle), bounded=False))
         # The gain of torch.compile was measured for models. For other programs, it is not known.
         is_model = measures.value(models, otherwise=1.0) > 0
         if measures.value(cells_per_step, otherwise=0.0) >= SEVERAL_CELLS:
