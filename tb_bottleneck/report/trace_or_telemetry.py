@@ -43,6 +43,9 @@ run's time: the remaining time is in steps that the trace does not contain. Chos
 SLOWER = 1.5
 """If the steps of a trace take at least this many times as long as the mean step of the run, the trace does not decide.
 Chosen: the steps of one part of a run differ by less."""
+DISTURBED = 2.5
+"""The same factor if only the recorded steps are slow, and the profiler does not explain it. Chosen: of fifty
+recordings, the profiler's time that was not removed made the steps of one in fifty longer by more."""
 ALIKE = 0.8
 """If the steps of a trace take at least this part of the run's mean step time, they count as like the other steps of
 the run. Chosen."""
@@ -102,10 +105,11 @@ def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
 
 def _is_slower(trace: pb.Report, telemetry: pb.Report) -> bool:
     """Returns True if the steps of the trace, and those directly before it without the profiler, took at least SLOWER
-    times as long as the mean step of the run: they belong to a part of the run that is over."""
-    run, before = telemetry.window.step_ns.mean, trace.unprofiled.step_ns
+    times as long as the mean step of the run: they belong to a part of the run that is over. Also returns True if only
+    the steps of the trace were slow, by DISTURBED."""
+    recorded, before, run = trace.window.step_ns.mean, trace.unprofiled.step_ns, telemetry.window.step_ns.mean
     known = before > 0 and run > 0 and telemetry.window.steps >= MIN_STEPS_OF_RUN
-    return known and min(trace.window.step_ns.mean, before) >= SLOWER * run
+    return known and (min(recorded, before) >= SLOWER * run or recorded >= DISTURBED * max(run, before))
 
 
 def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:

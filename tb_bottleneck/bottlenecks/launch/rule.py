@@ -44,7 +44,7 @@ from tb_bottleneck.bottlenecks.memory.fusion import (
     optimizer_work,
     unbatched_calls,
 )
-from tb_bottleneck.bottlenecks.rule_types import CLEAR, Cause, Judgement, Rule, idle_judgement
+from tb_bottleneck.bottlenecks.rule_types import CLEAR, FIRES, Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.profiler_overhead import overhead_left, profiler_overhead
 from tb_bottleneck.measures.trace import Recording
@@ -82,8 +82,12 @@ OTHER_DEVICES_SHARE = 0.5
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
     """Returns the judgement of `launch` for a trace. If the overhead of the profiler was measured, the judgement is
-    `clear` if less than FIRES_AT of the window remains after the overhead is subtracted."""
+    `clear` if less than FIRES_AT of the window remains after the overhead is subtracted. On a CPU run, anomaly
+    detection that takes longer than all launch overhead is the only cause."""
     share, recoverable = measures.account.share(Regime.LAUNCH), _recoverable(measures)
+    detection = measures.value(anomaly_share, otherwise=0.0)
+    if not measures.on_device and detection >= max(share, FIRES_AT):  # its checks are operators, in another regime
+        return Judgement(FIRES, detection, detection, (_anomaly_detection(detection),))
     if isinstance(measures(profiler_overhead), Measure) and share * recoverable < FIRES_AT:
         return Judgement(CLEAR, share, share * recoverable)
     judgement = idle_judgement(measures, Regime.LAUNCH, FIRES_AT, _causes, recoverable)
@@ -112,7 +116,11 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if detection < MIN_SPECIFIC_SHARE:
         return _usual_causes(measures)
     # It takes most of the time of small operators, and other causes are judged without it.
-    return (Cause("anomaly_detection", detection, (anomaly_share,), bounded=False), *_usual_causes(measures))
+    return (_anomaly_detection(detection), *_usual_causes(measures))
+
+
+def _anomaly_detection(share: float) -> Cause[Recording]:
+    return Cause("anomaly_detection", share, (anomaly_share,), bounded=False)
 
 
 def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:

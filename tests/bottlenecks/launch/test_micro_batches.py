@@ -98,3 +98,39 @@ def test_the_whole_batch_in_one_pass_gains_nearly_all_other_passes(recorded):
     assert report.plan[0].cause == "small_batch"
     assert lead.speedup.expected > 2
     assert "small_kernels" not in [each.cause for each in report.findings], "few launches remain"
+
+
+def on_cpu(tmp_path, passes, indices):
+    """Writes a trace of a CPU run with small operators. Each pass slices the batch at an index, and adds to the
+    gradients of the pass before."""
+    events, row = [], {"ph": "X", "pid": 1, "tid": 1}
+    for step in range(4):
+        at = step * 7_020
+        events.append(row | {"cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": at, "dur": 7_019})
+        at += 10
+        for number in range(passes):
+            node = "autograd::engine::evaluate_function: " + ("AddmmBackward0" if number else "TBackward0")
+            begin = [[], str(number), str(number * indices)]
+            for name, concrete in [("aten::slice", begin), *((name, []) for name in PASS), (node, [])]:
+                args = {"Input Dims": [[64, 8]], "Input type": ["float"], "Concrete Inputs": concrete}
+                events.append(row | {"cat": "cpu_op", "name": name, "ts": at, "dur": 40, "args": args})
+                events.append(row | {"cat": "cpu_op", "name": "aten::mm", "ts": at + 30, "dur": 5, "args": {}})
+                at += 50
+    path = tmp_path / "cpu.json"
+    path.write_text(json.dumps({"deviceProperties": [], "traceEvents": events}))
+    return str(path)
+
+
+@pytest.mark.parametrize("indices", [0, 16])
+def test_slices_of_a_batch_on_a_cpu_are_portions_of_it(tmp_path, indices):
+    path = on_cpu(tmp_path, 20, indices)
+    assert micro_batches_per_step(recording_of(path)).value == 20
+    lead = diagnose(path).findings[0]
+    assert lead.cause == "small_batch"
+    assert 1.1 < lead.speedup.low < lead.speedup.expected < lead.speedup.high
+    assert "20 portions" in diagnose(path).verdict.headline
+
+
+def test_one_pass_on_a_cpu_has_no_portions(tmp_path):
+    path = on_cpu(tmp_path, 1, 0)
+    assert isinstance(micro_batches_per_step(recording_of(path)), Missing)
