@@ -63,6 +63,11 @@ def add(commands: "Subparsers") -> None:
         help="mark the calls of modules in traces, down to this depth: 1 marks the children of the model; costs about "
         "35 us per call, in recorded steps only",
     )
+    run.add_argument(
+        "--nccl-log",
+        action="store_true",
+        help="let NCCL write its log into --logdir, which tells the network that it uses",
+    )
     program = run.add_mutually_exclusive_group(required=True)
     program.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="a module to run, then its arguments"
@@ -109,6 +114,10 @@ def _run(options: argparse.Namespace) -> int:
 
     # Otherwise the profiler prints two lines each time it starts or stops (libkineto, Logger.h).
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+    if options.nccl_log:
+        os.makedirs(options.logdir, exist_ok=True)
+        os.environ.setdefault("NCCL_DEBUG", "INFO")
+        os.environ.setdefault("NCCL_DEBUG_FILE", os.path.join(os.path.abspath(options.logdir), "nccl.%h.%p.log"))
     monitor = Monitor(options.logdir, captures=options.captures, module_depth=options.modules)
     with monitor:
         if options.module:

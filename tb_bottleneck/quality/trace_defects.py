@@ -126,9 +126,12 @@ DEBUGGING_AIDS = {
 
 
 def debugging_defects(facts: Mapping[str, object]) -> Iterator[Defect]:
-    """Yields the defect that debugging aids were on, from the facts of the process, which are untrusted."""
+    """Yields the defect that debugging aids or deterministic algorithms were on, from the facts of the process, which
+    are untrusted."""
     recorded = facts.get("debugging")
     names = [text for key, text in DEBUGGING_AIDS.items() if isinstance(recorded, list) and key in recorded]
+    if facts.get("deterministic_algorithms") is True:
+        names.append("torch.use_deterministic_algorithms(True)")
     if names:
         yield Defect("debugging_aids", False, {"aids": ", ".join(names)})
 

@@ -72,6 +72,7 @@ FIXES = {
     "exposed_collectives": FASTER_COLLECTIVES,
     "exposed_shards": FASTER_COLLECTIVES,
     "exposed_all_to_all": FASTER_COLLECTIVES,
+    "nccl_sockets": FASTER_COLLECTIVES,
     "slow_interconnect": FASTER_COLLECTIVES,
     "small_messages": FASTER_COLLECTIVES,
     "no_overlap": OVERLAP,

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from tb_bottleneck.monitor.accelerator import own_gpu
-from tb_bottleneck.monitor.facts import device
+from tb_bottleneck.monitor.facts import device, nccl
 from tb_bottleneck.monitor.facts.cpu import cpu_name, physical_cores, usable_cores
 from tb_bottleneck.monitor.facts.debugging import debugging_aids
 
@@ -194,6 +194,7 @@ _FACTS: dict[str, Callable[[], object]] = {
     "local_world_size": lambda: _count_in_environment("LOCAL_WORLD_SIZE"),
     "calibration": lambda: device.calibration(),
     "debugging": debugging_aids,
+    **nccl.FACTS,
     "git_revision": script_revision,
     "program": lambda: program_hash(sys.argv[0], sys.argv[1:]) if sys.argv[:1] not in ([], [""], ["-c"]) else None,
 }

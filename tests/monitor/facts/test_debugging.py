@@ -44,6 +44,12 @@ def test_other_values_are_no_aids(recorded):
     assert not list(debugging_defects({"debugging": recorded}))
 
 
+@pytest.mark.parametrize(("recorded", "named"), [(True, True), (False, False), ("yes", False), (None, False)])
+def test_deterministic_algorithms_are_named_too(recorded, named):
+    found = list(debugging_defects({"debugging": ["none"], "deterministic_algorithms": recorded}))
+    assert ["use_deterministic_algorithms" in each.facts["aids"] for each in found] == [True] * named
+
+
 def test_a_report_names_the_aids():
     (defect,) = debugging_defects({"debugging": ["tracer", "launch_blocking", 3]})
     assert defect.facts["aids"] == f"{DEBUGGING_AIDS['launch_blocking']}, {DEBUGGING_AIDS['tracer']}"
