@@ -48,6 +48,8 @@ def worker_processes_needed(recording: TelemetryRecording) -> Measure | Missing:
 
     Missing if there would be more than MOST_PER_CORE workers per core.
     """
+    if not configured_workers(recording):
+        return Missing("the loader has no workers")
     needed, cores = processes_that_keep_up(recording), recording.fact("cores")
     if isinstance(needed, Measure) and cores and needed.value > MOST_PER_CORE * cores:
         return Missing("more workers than this machine can run")
