@@ -30,7 +30,7 @@ def socket_channels(recording: Recording) -> Measure | Missing:
     return Measure(float(number if isinstance(number, int) else 0), "count", source="context")
 
 
-def unused_ports(recording: Recording) -> Measure | Missing:
+def active_ports(recording: Recording) -> Measure | Missing:
     """The active InfiniBand and RoCE ports of the machine, as text."""
     ports = [cut(each) for each in _list(recording.trace.header.context.get("active_ports")) if isinstance(each, str)]
     return text_measure(_listed(ports), len(ports)) if ports else Missing("no active InfiniBand port is known")

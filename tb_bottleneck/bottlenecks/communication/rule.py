@@ -39,7 +39,7 @@ from tb_bottleneck.bottlenecks.communication.network import (
     nccl_network,
     network_settings,
     socket_channels,
-    unused_ports,
+    active_ports,
 )
 from tb_bottleneck.bottlenecks.rule_types import Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import Measures
@@ -80,8 +80,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
         causes.append(Cause("data_parallel", share, (data_parallel_devices, collectives, costliest_collective)))
     if _on_the_host(measures):
         causes.append(Cause("slow_backend", share, (backend, *sizes)))
-    if measures.value(socket_channels, otherwise=0.0) and isinstance(measures(unused_ports), Measure):
-        shown = (nccl_network, unused_ports, network_settings, bus_bandwidth, *sizes)
+    if measures.value(socket_channels, otherwise=0.0) and isinstance(measures(active_ports), Measure):
+        shown = (nccl_network, active_ports, network_settings, bus_bandwidth, *sizes)
         causes.append(Cause("nccl_sockets", share, shown))
     elif _slow_link(measures):
         causes.append(Cause("slow_interconnect", share, (bus_bandwidth, slot_bandwidth, *sizes)))
