@@ -36,10 +36,10 @@ from tb_bottleneck.bottlenecks.communication.facts import (
     slot_bandwidth,
 )
 from tb_bottleneck.bottlenecks.communication.network import (
+    active_ports,
     nccl_network,
     network_settings,
     socket_channels,
-    active_ports,
 )
 from tb_bottleneck.bottlenecks.rule_types import Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import Measures
