@@ -44,6 +44,7 @@ def add(commands: "Subparsers") -> None:
     compare.add_argument("--json", action="store_true", help="print one JSON object")
     compare.add_argument(
         "--fail-slower",
+        "--fail-over",
         metavar="SHARE",
         help="exit with status 1 if the last run is slower than the first by more than this share (0.05 or 5%%) and by "
         "more than the noise of the steps, or if the two cannot be compared",

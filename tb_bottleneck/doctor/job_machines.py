@@ -117,11 +117,12 @@ _UNITS = {
 
 
 def figure_table(figures: Sequence[Figures]) -> Iterator[str]:
-    """Yields a header and one line per rank with its figures."""
-    names = [name for name in _UNITS if any(name in each for each in figures)]
-    yield "rank  " + "  ".join(f"{name + ', ' + _UNITS[name][1]:>{len(name) + 9}}" for name in names)
+    """Yields a header, the units, and one line per rank with its figures."""
+    width = {name: max(len(name), 7) for name in _UNITS if any(name in each for each in figures)}
+    yield "rank  " + "  ".join(f"{name:>{room}}" for name, room in width.items())
+    yield "      " + "  ".join(f"{_UNITS[name][1]:>{room}}" for name, room in width.items())
     for rank, each in enumerate(figures):
-        cells = (f"{each.get(name, 0.0) / _UNITS[name][0]:>{len(name) + 9}.3g}" for name in names)
+        cells = (f"{each.get(name, 0.0) / _UNITS[name][0]:>{room}.3g}" for name, room in width.items())
         yield f"{rank:>4}  " + "  ".join(cells)
 
 
