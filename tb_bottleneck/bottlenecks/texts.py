@@ -172,6 +172,9 @@ class TelemetryAdvice(
     unknown: Mapping[str, Template]
     """Sentences that say what each part of the unexplained time is."""
 
+    outside: Mapping[str, str]
+    """What the time outside of the timed parts of a step is, by where the training runs."""
+
     cross_check: Mapping[str, Template]
     """Sentences about the trace and the telemetry of one process."""
 

@@ -81,8 +81,8 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     if _on_the_host(measures):
         causes.append(Cause("slow_backend", share, (backend, *sizes)))
     if measures.value(socket_channels, otherwise=0.0) and isinstance(measures(active_ports), Measure):
-        shown = (nccl_network, active_ports, network_settings, bus_bandwidth, *sizes)
-        causes.append(Cause("nccl_sockets", share, shown))
+        network = (nccl_network, active_ports, network_settings, bus_bandwidth, *sizes)
+        causes.append(Cause("nccl_sockets", share, network))
     elif _slow_link(measures):
         causes.append(Cause("slow_interconnect", share, (bus_bandwidth, slot_bandwidth, *sizes)))
     if _after_backward(measures):

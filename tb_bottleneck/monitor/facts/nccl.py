@@ -80,6 +80,3 @@ def active_ports(root: Path = Path("/")) -> list[str] | None:
             kind = "RoCE" if layer == "Ethernet" else layer
             ports.append(f"{port.parent.parent.name}:{port.name}, {kind}, {rate.partition(' ')[0]} Gb/s")
     return ports or None
-
-
-FACTS = {"nccl": nccl_log, "active_ports": active_ports}

@@ -194,7 +194,8 @@ _FACTS: dict[str, Callable[[], object]] = {
     "local_world_size": lambda: _count_in_environment("LOCAL_WORLD_SIZE"),
     "calibration": lambda: device.calibration(),
     "debugging": debugging_aids,
-    **nccl.FACTS,
+    "nccl": nccl.nccl_log,
+    "active_ports": lambda: nccl.active_ports(),
     "git_revision": script_revision,
     "program": lambda: program_hash(sys.argv[0], sys.argv[1:]) if sys.argv[:1] not in ([], [""], ["-c"]) else None,
 }

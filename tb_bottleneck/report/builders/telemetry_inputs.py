@@ -58,6 +58,8 @@ class TelemetryTexts:
 
     def meaning(self, regime: Regime, device: str) -> str:
         """Returns sentences that say what the time of a regime is; for `unexplained`, each part with its share."""
+        if regime is Regime.HOST and device == "CPU":
+            return telemetry_advice().outside["on_cpu"]
         texts = telemetry_advice().unknown
         parts = {name: share for name, share in self.unknown.parts.items() if share >= LEAST_PART}
         if regime is not Regime.UNEXPLAINED or not parts:
