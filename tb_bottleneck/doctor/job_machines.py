@@ -17,11 +17,12 @@ from tb_bottleneck.base.errors import NotFound, Unusable
 from tb_bottleneck.base.units import ranks_text, share_text
 from tb_bottleneck.doctor.calibration import BenchmarkDevice
 
-SECONDS = 3.0
+SECONDS = 4.0
 """Time of all measurements on a rank."""
-ROUNDS, FOURTH = 11, 3
-"""Rounds of a figure, and the index of the one that counts, the fourth fastest: other programs disturb some rounds, and
-a slow machine is slow in all."""
+ROUNDS, MESSAGES = 5, 12
+"""Rounds of a figure, of a tenth of a second each, as the periods of a CPU quota (Linux documentation, cgroup-v2,
+cpu.max), and messages to a neighbour. The second fastest round and the fourth fastest message count: other programs
+disturb some, and a slow machine is slow in all."""
 TIMEOUT = timedelta(seconds=60)
 COPY_BYTES, MESSAGE_BYTES = 1 << 26, 1 << 22
 GPU_SIDE, CPU_SIDE, LOOP = 4096, 384, 20_000
@@ -184,13 +185,17 @@ def _measure(torch: Any, dist: Any, on_gpu: bool, seconds: float) -> Figures:
         )
     found["host_memory"] = COPY_BYTES / _seconds_of(lambda: target.copy_(host), lambda: None, seconds, dist)
     found["core"] = LOOP / _seconds_of(_count, lambda: None, seconds, dist)
-    began = time.thread_time()
-    _count()
-    found["core_cpu"] = LOOP / max(time.thread_time() - began, 1e-9)
+    found["core_cpu"] = LOOP / min(_cpu_seconds() for _ in range(ROUNDS))
     message = torch.zeros(MESSAGE_BYTES, dtype=torch.uint8, device=device)
     found["all_reduce"] = MESSAGE_BYTES / _seconds_of(lambda: dist.all_reduce(message), wait, seconds, dist)
     found["link"] = MESSAGE_BYTES / _ring(dist, message, wait)
     return found
+
+
+def _cpu_seconds() -> float:
+    began = time.thread_time()
+    _count()
+    return max(time.thread_time() - began, 1e-9)
 
 
 def _count() -> int:
@@ -207,7 +212,7 @@ def _seconds_of(run: Callable[[], object], wait: Callable[[], None], seconds: fl
     benchmark.round(run, 2)
     calls: list[Any] = [max(int(seconds / ROUNDS / benchmark.round(run, 1)), 1)]
     dist.broadcast_object_list(calls)
-    return float(sorted(benchmark.round(run, calls[0]) for _ in range(ROUNDS))[FOURTH] / calls[0])
+    return float(sorted(benchmark.round(run, calls[0]) for _ in range(ROUNDS))[1] / calls[0])
 
 
 def _ring(dist: Any, message: Any, wait: Callable[[], None]) -> float:
@@ -217,7 +222,7 @@ def _ring(dist: Any, message: Any, wait: Callable[[], None]) -> float:
     if size < 2:
         return float("inf")
     times = []
-    for round_ in range(ROUNDS + 2):
+    for message_number in range(MESSAGES):
         for turn in range(2 + size % 2):
             senders = [each for each in range(size) if _turn_of(each, size) == turn]
             dist.barrier()
@@ -228,8 +233,8 @@ def _ring(dist: Any, message: Any, wait: Callable[[], None]) -> float:
                 began = time.perf_counter()
                 dist.recv(message, (rank - 1) % size)
                 wait()
-                times += [time.perf_counter() - began] if round_ > 1 else []
-    return float(sorted(times)[FOURTH])
+                times += [time.perf_counter() - began] if message_number > 1 else []
+    return float(sorted(times)[3])
 
 
 def _turn_of(rank: int, size: int) -> int:

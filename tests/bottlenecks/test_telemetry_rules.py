@@ -125,3 +125,9 @@ def test_workers_with_a_full_queue_are_not_too_few(ahead, cause):
     values = {"live_workers": 2.0, "worker_busy": 0.3, "cores_busy": 0.5, "cores_usable": 8.0}
     known = Known(values if ahead is None else values | {"workers_ahead": ahead})
     assert input_rule._cause(known, 0.4).name == cause
+
+
+def test_workers_that_keep_up_with_the_rest_of_the_step_are_not_slow_storage():
+    values = {"live_workers": 4.0, "workers_wait": 0.6, "worker_busy": 0.1, "cores_usable": 8.0}
+    for needed, cause in ((4.0, "tensor_handover"), (5.0, "slow_storage")):
+        assert input_rule._cause(Known(values | {"worker_processes_needed": needed}), 0.4).name == cause

@@ -171,6 +171,9 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
         )
         return Cause("restarted_workers", share * at_starts, starts)
     workers = measures.value(live_workers, otherwise=-1.0)  # -1 if not recorded
+    keeps_up = measures.value(worker_processes_needed, math.inf) <= workers
+    if workers >= 0.5 and (keeps_up or measures.value(workers_ahead, 0.0) >= MOST_OF_TIME_AHEAD):
+        return Cause("tensor_handover", share, (workers_ahead, live_workers, *wait))
     if workers >= 0.5 and measures.value(workers_wait, 0.0) > 1.0 - LAZY_WORKER:
         evidence = (
             workers_wait,
@@ -197,8 +200,6 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
     if workers < 0.5:
         waits = () if needs_core else (loading_off_core,)
         return Cause("loader_in_main_process", share, (*wait, *waits, live_workers, cores_busy, *advice))
-    if measures.value(workers_ahead, 0.0) >= MOST_OF_TIME_AHEAD:
-        return Cause("tensor_handover", share, (workers_ahead, live_workers, *wait))
     crowded = measures.value(cores_busy, 0.0) >= SATURATED_CORES
     used = measures.value(worker_busy, 1.0) * workers / measures.value(cores_usable, math.inf)
     one_for_each_core = workers >= measures.value(cores_usable, math.inf)
