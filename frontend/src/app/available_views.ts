@@ -42,7 +42,11 @@ const FACTS: Readonly<Record<View, ViewFacts>> = {
     shows: ({ evidence_source }) => evidence_source === "telemetry",
     missing: (_, { evidence_source }) => (evidence_source === "telemetry" ? undefined : `This recording is a ${evidence_source || "trace"}. The monitor records telemetry.`),
   },
-  compare: { title: "Compare", shows: isTrace, missing: missingTrace },
+  compare: {
+    title: "Compare",
+    shows: isTrace,
+    missing: (_, entry) => (isSnapshot(entry) ? "This view compares runs; this recording is a snapshot of the allocator." : undefined),
+  },
 };
 
 export const titleOf = (view: View): string => FACTS[view].title;

@@ -17,7 +17,7 @@ test("a recording has the views with content", () => {
   assert.ok(viewsOf({ ...report("a"), memory }, trace).includes("memory"));
   assert.ok(viewsOf({ ...report("b"), memory }, telemetry).includes("memory"));
   assert.deepEqual(viewsOf({ ...report("a"), health: { status: "unreadable", reasons: [] } }, trace), ["diagnosis", "compare"]);
-  assert.deepEqual(viewsOf(report("b"), telemetry), ["diagnosis", "live"]);
+  assert.deepEqual(viewsOf(report("b"), telemetry), ["diagnosis", "live", "compare"]);
 });
 
 test("a missing view is replaced by the diagnosis", () => {

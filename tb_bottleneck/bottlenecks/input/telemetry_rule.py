@@ -81,6 +81,9 @@ MOST_OF_WAIT = 0.5
 # If workers have no batch to make for this share of the time, their queue is full, and the training does not wait for
 # them to make a batch, but for a core, or to take the batch over. A choice.
 MOST_OF_TIME_AHEAD = 0.5
+# Taking a batch from a worker took up to 3.2 ms (bottlenecks/input/loader_workers.py). A longer wait has another
+# reason, even if the workers keep up on average. A choice.
+LONGEST_TAKING_NS = 10e6
 MOST_OF_CORES = 0.5
 
 
@@ -172,7 +175,8 @@ def _cause(measures: Measures[TelemetryRecording], share: float) -> Cause[Teleme
         return Cause("restarted_workers", share * at_starts, starts)
     workers = measures.value(live_workers, otherwise=-1.0)  # -1 if not recorded
     keeps_up = measures.value(worker_processes_needed, math.inf) <= workers
-    if workers >= 0.5 and (keeps_up or measures.value(workers_ahead, 0.0) >= MOST_OF_TIME_AHEAD):
+    ahead = keeps_up or measures.value(workers_ahead, 0.0) >= MOST_OF_TIME_AHEAD
+    if workers >= 0.5 and ahead and measures.value(loader_wait_time, 0.0) <= LONGEST_TAKING_NS:
         return Cause("tensor_handover", share, (workers_ahead, live_workers, *wait))
     if workers >= 0.5 and measures.value(workers_wait, 0.0) > 1.0 - LAZY_WORKER:
         evidence = (

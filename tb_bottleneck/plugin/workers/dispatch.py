@@ -8,7 +8,8 @@ from typing import TypeAlias
 from google.protobuf.message import Message
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun, open_recordings
+from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun, open_recordings, open_telemetry
+from tb_bottleneck.comparison.runs.runs_from_reports import run_of
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
 from tb_bottleneck.comparison.what_if.table import what_if_table
@@ -34,6 +35,7 @@ from tb_bottleneck.report.json_form import as_json
 from tb_bottleneck.schema.comparison_pb2 import ComparisonAnswer, SeriesAnswer, WhatIfAnswer
 from tb_bottleneck.schema.evidence_pb2 import TimelineAnswer, TreeAnswer
 from tb_bottleneck.sources.file_system import without_host
+from tb_bottleneck.sources.telemetry.event_files import is_event_file
 
 ProgressCallback: TypeAlias = Callable[[int, int], None]
 
@@ -121,6 +123,9 @@ def _what_if(question: WhatIfQuestion, progress: ProgressCallback | None) -> Wha
 def _open(recording: ComparedRecording, progress: ProgressCallback | None) -> ComparedRun | UnjudgedRun:
     """Opens a recording together with the telemetry of the same run. Returns an UnjudgedRun, with the reasons, if the
     recording has no verdict."""
+    if is_event_file(recording.trace.path):  # of a run without a trace
+        timed = open_telemetry(recording.name, [recording.trace.path])
+        return run_of(recording.name, [report for _, report, _ in timed])
     telemetry = [file.path for file in recording.telemetry]
     run = open_recordings(recording.name, [recording.trace.path], telemetry, progress)
     if not isinstance(run, UnjudgedRun):

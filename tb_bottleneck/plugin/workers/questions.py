@@ -39,7 +39,8 @@ class TelemetryFile:
 
 @dataclass(frozen=True)
 class ComparedRecording:
-    """A trace with the telemetry of the same run, under the name that a comparison shows."""
+    """A trace with the telemetry of the same run, under the name that a comparison shows. `trace` is the telemetry of a
+    run without a trace."""
 
     name: str
     trace: TraceFile

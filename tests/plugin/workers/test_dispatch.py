@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from comparison.drawn_runs import recorded, repeated
+from helpers.simulated_telemetry import HEALTHY, SimulatedPhase, simulate
+from helpers.telemetry_files import write
 
 from tests.plugin.tenant import Tenant
 
@@ -113,3 +115,18 @@ def test_recordings_that_cannot_be_compared_give_a_message(tenant: Tenant, query
     answer = tenant.get(query)
     assert answer.status_code == status
     assert answer.data.decode().endswith(".")
+
+
+def test_runs_with_telemetry_alone_are_compared_by_their_steps(move_in: MoveIn, tmp_path: Path) -> None:
+    """The second run is twice as fast: 40 ms per step for 80."""
+    for name, dispatch in (("slow", 80.0), ("fast", 40.0)):
+        (tmp_path / name).mkdir()
+        phase = SimulatedPhase(40.0, device=None, dispatch=dispatch, load=0.0, copy=0.0, python=0.0)
+        facts = {"device_kind": "cpu", "cores": 16, "program": "train"}
+        messages = simulate([phase], 0, facts, (*HEALTHY, "gpu_utilisation", "device_busy"))
+        write(tmp_path / name / "events.out.tfevents.1.host.1.0", messages)
+    tenant = move_in(tmp_path)
+    id_of = ids(tenant)
+    comparison = compared(tenant, id_of["slow"], id_of["fast"])["comparison"]
+    assert comparison["comparable"]
+    assert comparison["run"]["speedup"] == pytest.approx(2.0, rel=0.02)

@@ -1,6 +1,6 @@
 // The recordings that can be compared with the chosen one.
 import type { RunEntry } from "../../shared/report";
-import { groups, isTrace, type Group } from "../../shared/run/groups";
+import { comparable, groups, type Group } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
 
 /** The number of candidates that are listed. The filter finds the others. */
@@ -12,9 +12,9 @@ export interface Candidates {
   readonly total: number; // without the filter
 }
 
-/** The other traces that contain every word of the filter, those of the same and of neighbouring runs first. */
+/** The other recordings that contain every word of the filter, those of the same and of neighbouring runs first. */
 export function candidates(runs: readonly RunEntry[], chosen: RunEntry, filter: string): Candidates {
-  const others = runs.filter((entry) => isTrace(entry) && keyOf(entry) !== keyOf(chosen));
+  const others = comparable(runs).filter((entry) => keyOf(entry) !== keyOf(chosen));
   const nearest = [...others].sort((one, other) => distance(one, chosen) - distance(other, chosen)); // stable
   const matches = groups(nearest, filter);
   const count = matches.reduce((sum, { entries }) => sum + entries.length, 0);
@@ -36,5 +36,5 @@ function distance({ run }: RunEntry, chosen: RunEntry): number {
 
 /** The recording with this key, if it is in the list and can be compared with the chosen one. */
 export function baselineOf(runs: readonly RunEntry[], key: Key | undefined, chosen: RunEntry): RunEntry | undefined {
-  return runs.find((entry) => keyOf(entry) === key && isTrace(entry) && keyOf(entry) !== keyOf(chosen));
+  return comparable(runs).find((entry) => keyOf(entry) === key && keyOf(entry) !== keyOf(chosen));
 }

@@ -44,12 +44,12 @@ export function Chooser({ runs, chosen, missing, initialSelection, session }: Pr
       <h2>Compare with…</h2>
       {missing !== undefined && (
         <p class="notice" role="status">
-          <code>{missing}</code> cannot be compared with this recording: it is not a trace under the logdir. Choose another one.
+          <code>{missing}</code> cannot be compared with this recording: it is neither a trace nor the telemetry of a run under the logdir. Choose another one.
         </p>
       )}
       {total === 0 ? (
         <p class="measure">
-          There is no other trace under the logdir. Record a second run, for example with another batch size, loader or device, into its own
+          There is no other run under the logdir. Record a second run, for example with another batch size, loader or device, into its own
           directory below the logdir. It appears here automatically.
         </p>
       ) : (

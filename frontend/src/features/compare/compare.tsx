@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { scrollToCause } from "../../shared/page/scroll_to_cause";
 import { addStyle } from "../../shared/page/style_sheet";
 import type { Comparison, Report, RunEntry } from "../../shared/report";
+import { isTrace } from "../../shared/run/groups";
 import { keyOf, type Key } from "../../shared/run/keys";
 import type { Session } from "../../shared/run/session";
 import { poll } from "../../shared/server/polling";
@@ -64,7 +65,7 @@ export function CompareView({ session, entry, report, runs, baseline, series, co
   if (!other) {
     const missing = members?.missing[0] ?? (baseline === keyOf(entry) ? undefined : baseline);
     const chooser = <Chooser key={selection.join()} runs={runs} chosen={entry} missing={missing} initialSelection={selection} session={session} />;
-    const whatIf = report.verdict && <WhatIf session={session} entry={entry} report={report} conditions={conditions} />;
+    const whatIf = report.verdict && isTrace(entry) && <WhatIf session={session} entry={entry} report={report} conditions={conditions} />;
     // What was asked for comes first.
     return conditions === undefined ? <>{chooser}{whatIf}</> : <>{whatIf}{chooser}</>;
   }

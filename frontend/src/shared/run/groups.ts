@@ -68,7 +68,12 @@ export function groups(entries: readonly RunEntry[], filter: string): readonly G
   return [...byRun].map(([run, own]) => ({ run, entries: own }));
 }
 
-/** Returns true if the recording is a trace. Comparisons read traces only. */
 export const isTelemetry = ({ evidence_source }: RunEntry): boolean => evidence_source === "telemetry";
 
 export const isTrace = ({ evidence_source }: RunEntry): boolean => evidence_source !== "telemetry" && evidence_source !== "snapshot";
+
+/** The recordings that a comparison reads: traces, and the telemetry of runs without a trace. */
+export function comparable(entries: readonly RunEntry[]): readonly RunEntry[] {
+  const traced = new Set(entries.filter(isTrace).map(({ run }) => run));
+  return entries.filter((entry) => isTrace(entry) || (isTelemetry(entry) && !traced.has(entry.run)));
+}

@@ -91,13 +91,22 @@ test("expected and measured speedups, without tiny regimes", () => {
   assert.deepEqual(rows.map(({ row, ratio, measured }) => [row.regime, ratio, measured]), [["input", 1, 6], ["compute", 5, 1]]);
 });
 
-test("traces of the same folder come first; telemetry and the recording itself are left out", () => {
+test("traces of the same folder come first; telemetry beside a trace and the recording itself are left out", () => {
   const mine = entry("resnet/slow", "a");
   const others = [entry("bert", "x"), entry("resnet/fast", "y"), entry("resnet/slow", "z"), entry("resnet/slow", "t", { evidence_source: "telemetry" })];
   const { shown, hidden, total } = candidates([mine, ...others], mine, "");
   assert.deepEqual(shown.map(({ run }) => run), ["resnet/slow", "resnet/fast", "bert"]);
   assert.deepEqual([hidden, total], [0, 3]);
   assert.deepEqual(candidates([mine, ...others], mine, "BERT").shown.map(({ run }) => run), ["bert"]);
+});
+
+test("the telemetry of a run without a trace can be compared", () => {
+  const alone = { evidence_source: "telemetry" };
+  const [mine, other, beside, snapshot] = [entry("a", "t", alone), entry("b", "t", alone), entry("c", "t", alone), entry("d", "s", { evidence_source: "snapshot" })];
+  const runs = [mine, other, beside, entry("c", "x"), snapshot];
+  assert.deepEqual(candidates(runs, mine, "").shown.flatMap(({ entries }) => entries.map(({ source }) => source)), ["t", "x"]);
+  assert.equal(baselineOf(runs, "b/t", mine), other);
+  for (const key of ["c/t", "d/s"]) assert.equal(baselineOf(runs, key, mine), undefined, key);
 });
 
 test("of thousands some are listed, and the others are counted", () => {
@@ -108,7 +117,7 @@ test("of thousands some are listed, and the others are counted", () => {
   assert.deepEqual([hidden, total], [3_000 - MAX_CANDIDATES, 3_000]);
 });
 
-test("the baseline of the address is used unless it is gone, the same, or no trace", () => {
+test("the baseline of the address is used unless it is gone, the same, or telemetry beside a trace", () => {
   const [mine, other] = [entry("r", "a"), entry("r", "b")];
   const runs = [mine, other, entry("r", "t", { evidence_source: "telemetry" })];
   assert.equal(baselineOf(runs, "r/b", mine), other);
