@@ -44,6 +44,11 @@ class Regime(str, Enum):
         return _ATTRIBUTES[self].label
 
     @property
+    def label_within(self) -> str:
+        """The label within a sentence. Names keep their capital."""
+        return self.label if self.label.startswith("Python") else self.label.lower()
+
+    @property
     def colour(self) -> str:
         """The name of the colour in charts. The tab defines the colour itself."""
         return _ATTRIBUTES[self].colour

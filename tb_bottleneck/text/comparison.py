@@ -160,7 +160,7 @@ def _what_if_table(table: pb.WhatIfTable) -> Iterator[Part]:
     for number, group in enumerate(dict.fromkeys(row.group for row in table.rows)):
         rows = []
         for row in (row for row in table.rows if row.group == group):
-            after, regime = row.after, Regime(row.regime).label.lower()
+            after, regime = row.after, Regime(row.regime).label_within
             speed = f"{ratio_text(after.speedup)}x ({ratio_text(after.low)} to {ratio_text(after.high)})"
             rows.append((row.title, f"{time_text(after.step_ns)}/{row.per}", speed, f"{regime}{_memory(row)}"))
         yield from ("",) if number else ()

@@ -75,7 +75,7 @@ class ShortfallContext:
         template = shortfall_text(cause) or shortfall_text("known_cause")
         assert template is not None, "comparison_texts.toml has a text for causes without their own"
         measured, expected = (sum(times[regime] for regime in regimes) for times in (self.measured, self.expected))
-        title = "the device's own work" if len(regimes) > 1 else Regime(regimes[0]).label.lower()
+        title = "the device's own work" if len(regimes) > 1 else Regime(regimes[0]).label_within
         values.setdefault("title", title)
         return template.safe_substitute(
             measured=time_text(measured), expected=time_text(expected), per=self.per, **values

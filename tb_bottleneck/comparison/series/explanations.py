@@ -188,7 +188,7 @@ def _described(
             "slowdown": f"{slowdown:.2f}",
             "from": duration_text(sum(before.values())),
             "to": duration_text(sum(after.values())),
-            "title": Regime(regime).label.lower(),
+            "title": Regime(regime).label_within,
             "before": time_text(before[regime]),
             "after": time_text(after[regime]),
             "test": result.test,

@@ -253,7 +253,7 @@ def _where(before: SeriesGroup, after: SeriesGroup) -> str:
     if not change or (after.ns[regime] - before.ns[regime]) / change < MAIN_REGIME_FROM:
         return ""
     times = {"before": time_text(before.ns[regime]), "after": time_text(after.ns[regime])}
-    return series_text("where").safe_substitute(times, title=Regime(regime).label.lower())
+    return series_text("where").safe_substitute(times, title=Regime(regime).label_within)
 
 
 def _history(series: pb.RunSeries, groups: list[SeriesGroup]) -> str:

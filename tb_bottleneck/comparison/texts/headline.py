@@ -245,7 +245,7 @@ def _where_if_real(comparison: pb.Comparison) -> str:
 
 def _change(row: pb.RegimeDelta) -> dict[str, str]:
     """Returns the values of the placeholders in a text about the change of one regime."""
-    title = row.title[:1].lower() + row.title[1:]
+    title = row.title if row.title.startswith("Python") else row.title[:1].lower() + row.title[1:]
     return {"title": title, "from": time_text(row.a_ns), "to": time_text(row.b_ns)}
 
 

@@ -237,14 +237,14 @@ def _owner(prediction: pb.WhatIf, by_regime: dict[Regime, float]) -> str:
     the change, if it has more than LIMITING_REGIME_FROM of the step. `by_regime` has the predicted times in ns."""
     step = sum(by_regime.values())
     values = {
-        "title": Regime(prediction.regime).label.lower(),
+        "title": Regime(prediction.regime).label_within,
         "share": share_text(by_regime[Regime(prediction.regime)] / step),
     }
     if not prediction.fix_first or prediction.fix_first[0].share <= LIMITING_REGIME_FROM:
         return what_if_text("main").safe_substitute(values)
     first = prediction.fix_first[0]
     other = max((regime for regime in by_regime if regime in FIXABLE_REGIMES), key=lambda regime: by_regime[regime])
-    values |= {"other": Regime(other).label.lower(), "other_share": share_text(first.share)}
+    values |= {"other": Regime(other).label_within, "other_share": share_text(first.share)}
     sentence = what_if_text("limited" if other == prediction.regime else "limited_by_other").safe_substitute(values)
     return sentence + ("" if first.cause == other else what_if_text("fix_first").safe_substitute(cause=first.title))
 
