@@ -39,6 +39,9 @@ RUN_TO_RUN = 0.03  # two runs of one program differ by a few percent
 # The part of the cores of other processes that they keep if more workers run: the scheduler divides cores evenly among
 # the threads that can run, so more workers get more. Expected: the middle, where nothing else is known.
 KEPT = {Estimate.EXPECTED: 0.5, Estimate.LOW: 1.0, Estimate.HIGH: 0.0}
+# Some CPU time is polling, and goes with the waits: on one core, two trainings whose workers wait gained 1.05 and 1.16
+# times what their CPU times allow.
+MORE_THAN_CORES = 1.15
 _THEN = {
     "rest": "the rest of the step: more workers would gain nothing",
     "workers": "the time of a batch: more workers would gain more, as long as cores are free",
@@ -81,22 +84,61 @@ def _measure(recording: TelemetryRecording, end: str) -> Measure | Missing:
     return gain if isinstance(gain, Missing) else Measure(getattr(gain, end), "count", source=EVIDENCE_SOURCE)
 
 
+class _Load(Record, frozen=True):
+    """What a step needs now: its time `wall` and the wait `wait` in it, the time `batch` in which one process makes a
+    batch, and the CPU times of the batch and of the rest of the step, all in ns. `cores` are the usable cores, `others`
+    the part of them that other processes use, and `waits` the part of a batch that needs no core if the training
+    process makes it."""
+
+    wall: float
+    wait: float
+    batch: float
+    batch_cpu: float
+    rest_cpu: float
+    cores: float
+    others: float
+    waits: float
+
+    def cores_time(self, slower: float = 1.0, beside: float = 1.0, kept: float = KEPT[Estimate.EXPECTED]) -> float:
+        """Returns the time in ns that the cores need for a step, if other processes keep the part `kept` of theirs."""
+        return (self.batch_cpu * slower + self.rest_cpu * beside) / max(self.cores * (1 - self.others * kept), 1.0)
+
+
+def gain_within_cores(recording: TelemetryRecording) -> Measure | Missing:
+    """Largest gain that the cores allow, whatever the number of workers (count)."""
+    load = _load(recording)
+    return (
+        load
+        if isinstance(load, Missing)
+        else Measure(MORE_THAN_CORES * load.wall / max(load.cores_time(), 1.0), "count")
+    )
+
+
 @memoized
-def _predicted(recording: TelemetryRecording) -> _Gain | Missing:
+def _load(recording: TelemetryRecording) -> _Load | Missing:
     wall, wait = (known_value(recording.per_step(name, "ns")) for name in ("wall", "loader_wait"))
     cores, others = known_value(cores_usable(recording)), known_value(cores_of_others(recording))
-    now, workers = configured_workers(recording), known_value(worker_count_to_try(recording))
-    own = known_value(while_starved(recording, "process_cores", "count"))
+    now, own = configured_workers(recording), known_value(while_starved(recording, "process_cores", "count"))
     made_by = known_value(
         while_starved(recording, "worker_cores", "count") if now else own_cores_while_loading(recording)
     )
-    if not wall or wait is None or not cores or others is None or not workers or own is None or made_by is None:
+    if not wall or wait is None or not cores or others is None or own is None or made_by is None:
         return Missing("the times of batches, or the cores that they take, were not measured")
     # While the device waits for batches, each worker makes one batch after the other.
     batch = min(known_value(time_per_batch(recording)) or now * wall, now * wall) if now else wait
     waits = known_value(loading_off_core(recording)) or 0.0
     batch_cpu = made_by * wall if now else min(made_by, 1 - waits) * wait
     rest_cpu = max(own * wall - (0.0 if now else batch_cpu), 0.0)
+    return _Load(wall, wait, batch, batch_cpu, rest_cpu, cores, others, waits)
+
+
+@memoized
+def _predicted(recording: TelemetryRecording) -> _Gain | Missing:
+    load, now = _load(recording), configured_workers(recording)
+    workers = known_value(worker_count_to_try(recording))
+    if isinstance(load, Missing) or not workers:
+        return load if isinstance(load, Missing) else Missing("no number of workers is advised")
+    wall, wait, waits = load.wall, load.wait, load.waits
 
     def step(estimate: Estimate) -> dict[str, float]:
         slower = SLOWER_WORKERS[estimate]
@@ -104,14 +146,14 @@ def _predicted(recording: TelemetryRecording) -> _Gain | Missing:
         beside = 1.0 if now else 1 + more * (1 - waits)
         return {
             "rest": (wall - wait) * beside + min(wait, handover_ns(recording.on_device, estimate)),
-            "workers": batch * slower / workers,
-            "cores": (batch_cpu * slower + rest_cpu * beside) / max(cores * (1 - others * KEPT[estimate]), 1.0),
+            "workers": load.batch * slower / workers,
+            "cores": load.cores_time(slower, beside, KEPT[estimate]),
         }
 
     limits = step(Estimate.EXPECTED)
     expected, low, high = (wall / max(step(each).values()) for each in (Estimate.EXPECTED, Estimate.LOW, Estimate.HIGH))
     computes = not recording.on_device and not now and waits < MOSTLY_WAITS
-    if computes and (recording.fact("torch_threads") or 0.0) >= cores:
+    if computes and (recording.fact("torch_threads") or 0.0) >= load.cores:
         low = min(low, 1 / BESIDE_FULL_CORES)
     return _Gain(
         expected=max(expected, 1.0),

@@ -22,6 +22,7 @@ from tb_bottleneck.bottlenecks.compute.torch_build import numpy_blas
 from tb_bottleneck.bottlenecks.host.telemetry_rule import MIN_CORE_WAIT, QUOTA_LIMITS, contended_cores
 from tb_bottleneck.bottlenecks.input.loader_model import (
     gain_of_workers,
+    gain_within_cores,
     least_gain_of_workers,
     limit_with_workers,
     most_gain_of_workers,
@@ -107,14 +108,16 @@ def judge(measures: Measures[TelemetryRecording]) -> Judgement[TelemetryRecordin
 
 
 def _factor(measures: Measures[TelemetryRecording], cause: Cause[TelemetryRecording]) -> float | None:
-    """Returns advised number of workers / present number, which bounds the speed-up of the step. Returns None if
-    `cause` does not advise a number of workers, or if one of the numbers is not known."""
+    """Returns what bounds the speed-up of the step: advised number of workers / present number, and for workers that
+    wait, also the cores. Returns None if `cause` does not advise a number of workers, or if one of the numbers is not
+    known."""
     now = measures.value(workers_now, 0.0)
     advised = next(
         (measure for measure in cause.evidence if measure in (worker_count_to_try, waiting_workers_to_try)), None
     )
     to_try = measures(advised) if advised is not None and now >= 1 else None
-    return to_try.value / now if isinstance(to_try, Measure) else None
+    within = measures.value(gain_within_cores, math.inf) if advised is waiting_workers_to_try else math.inf
+    return min(to_try.value / now, max(within, 1.0)) if isinstance(to_try, Measure) else None
 
 
 def _gain(

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from google.protobuf.message import Message
 
 from tb_bottleneck.comparison.compare import compare_runs
-from tb_bottleneck.comparison.runs.compared_run import ComparedRun, UnjudgedRun, open_recordings, open_telemetry
+from tb_bottleneck.comparison.runs.compared_run import JudgedRun, UnjudgedRun, open_recordings, open_telemetry
 from tb_bottleneck.comparison.runs.runs_from_reports import run_of
 from tb_bottleneck.comparison.series.run_series import series_of
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
@@ -120,7 +120,7 @@ def _what_if(question: WhatIfQuestion, progress: ProgressCallback | None) -> Wha
     return answer
 
 
-def _open(recording: ComparedRecording, progress: ProgressCallback | None) -> ComparedRun | UnjudgedRun:
+def _open(recording: ComparedRecording, progress: ProgressCallback | None) -> JudgedRun | UnjudgedRun:
     """Opens a recording together with the telemetry of the same run. Returns an UnjudgedRun, with the reasons, if the
     recording has no verdict."""
     if is_event_file(recording.trace.path):  # of a run without a trace

@@ -47,6 +47,15 @@ def test_cores_limit_the_gain_whatever_the_number_of_workers() -> None:
     assert "cheaper batch" in limit
 
 
+@pytest.mark.parametrize(("worker_cores", "gain"), [(2.0, 3 / 2.2), (0.2, 3 / 0.4)])
+def test_the_cores_allow_what_the_cpu_times_leave(worker_cores: float, gain: float) -> None:
+    used = BUSY | {"cpu_usable_cores": 3.0, "worker_cores": worker_cores, "cpu_busy_cores": worker_cores + 0.2}
+    phase = replace(simulated_phase("few_workers"), readings=used)
+    within = model.gain_within_cores(recording_of(phase, facts=FACTS | {"workers": 2, "cores": 3}))
+    assert isinstance(within, Measure)
+    assert within.value == pytest.approx(model.MORE_THAN_CORES * gain, rel=0.02)
+
+
 def test_workers_that_wait_for_storage_need_no_core() -> None:
     computing, waiting = gains(3.0), gains(3.0, {"worker_cores": 0.2, "cpu_busy_cores": 0.4})
     assert waiting[0] > computing[0]
