@@ -18,6 +18,7 @@ from live.beats import NOW_S, beat, still, write
 
 from tb_bottleneck.__main__ import main
 from tb_bottleneck.live.collectives import first_divergence
+from tb_bottleneck.live.post_mortem import post_mortem
 from tb_bottleneck.live.state import LiveJobs
 from tb_bottleneck.sources.flight_recorder import Dump, dumps_in
 
@@ -150,8 +151,7 @@ DEFECTS = {
 
 @pytest.mark.parametrize("seed", range(30))
 def test_torchs_own_tool_agrees_on_drawn_sets(tmp_path: Path, seed: int) -> None:
-    """Three groups, of which one has a defect; the buffer of one rank begins later, and one file is cut, which leaves
-    its rank out for both tools."""
+    """Three groups, of which one has a defect; the buffer of one rank begins later."""
     builder = pytest.importorskip("torch.distributed.flight_recorder.components.builder")
     random = Random(seed)
     kind, group = list(DEFECTS)[seed % len(DEFECTS)], random.choice(list(GROUPS))
@@ -244,6 +244,16 @@ def test_json_is_read_too(tmp_path: Path) -> None:
     (tmp_path / "fr_rank_4.json").write_text(json.dumps(dump(USUAL)))
     (found,) = dumps_in(str(tmp_path))
     assert (found.rank, len(found.calls), found.groups["0"]) == (4, 3, (0, 1, 2))
+
+
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.9])
+def test_a_file_that_is_cut_is_a_rank_without_a_dump(tmp_path: Path, part: float) -> None:
+    write_dumps(tmp_path, USUAL, USUAL, USUAL)
+    whole = (tmp_path / "nccl_trace_rank_1").read_bytes()
+    (tmp_path / "nccl_trace_rank_1").write_bytes(whole[: int(part * len(whole))])
+    found = post_mortem(str(tmp_path))
+    assert found is not None
+    assert (found.kind, found.absent) == ("absent", (1,))
 
 
 def test_a_job_that_hangs_names_its_collective(tmp_path: Path) -> None:
