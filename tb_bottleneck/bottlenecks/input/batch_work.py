@@ -119,6 +119,7 @@ def sampler_spans(recording: Recording) -> Spans:
     return _frames(recording, _SAMPLER)
 
 
+@memoized
 def handover_spans(recording: Recording) -> Spans:
     """Returns the time in which the training thread reads messages of workers and opens the memory that they share."""
     iterator = loader_iterator(recording)

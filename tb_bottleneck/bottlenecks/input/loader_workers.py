@@ -67,6 +67,7 @@ def workers_needed(recording: Recording) -> Measure | Missing:
     return Measure(float(max(min(needed, most_workers(recording) or needed), 1)), "count", "process", fetch.count)
 
 
+@memoized
 def batch_waits(recording: Recording) -> Measure | Missing:
     """Share of the time of making a batch in which the process that makes it needs no core."""
     if not made_by_workers(recording):
