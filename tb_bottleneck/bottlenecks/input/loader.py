@@ -17,7 +17,7 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.host.facts import operator_names
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match, frame_patterns
 from tb_bottleneck.measures.trace.window_rows import fetches, host_rows, in_host_steps, with_example
-from tb_bottleneck.trace.kernel_names import cut
+from tb_bottleneck.trace.kernel_names import cut, name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.table import Ints, Rows
 
@@ -167,6 +167,11 @@ def loader_waits(recording: Recording) -> Measure | Missing:
     return _share_of_frames(recording, "wait")
 
 
+@memoized
+def _reading_or_waiting(recording: Recording) -> Rows:
+    return host_rows(recording, lambda name: first_match(frame_patterns(), name) in ("read", "wait"), Kind.PYTHON)
+
+
 def _share_of_frames(recording: Recording, does: str) -> Measure | Missing:
     if not recording.trace.header.stacks_recorded:
         return Missing("Python frames were not recorded; with_stack=True shows what the loader does")
@@ -174,8 +179,14 @@ def _share_of_frames(recording: Recording, does: str) -> Measure | Missing:
     loading = union(events.start[rows], events.end[rows])
     if not len(loading):
         return NO_LOADER
-    frames = host_rows(recording, lambda name: first_match(frame_patterns(), name) == does, Kind.PYTHON)
+    frames = _reading_or_waiting(recording)
     frames = frames[np.isin(events.thread[frames], events.thread[rows])]
+    names = events.name[frames]
+    frames = frames[
+        name_matches(recording.trace.names, names, lambda name: first_match(frame_patterns(), name) == does)
+    ]
+    if not len(frames):
+        return Measure(0.0, "share", "loader time", 0)
     exchanges = host_rows(recording, lambda name: bool(_EXCHANGE.search(name)), Kind.PYTHON)
     inside = intersect(loading, union(events.start[frames], events.end[frames]))
     inside = subtract(inside, union(events.start[exchanges], events.end[exchanges]))
