@@ -123,8 +123,8 @@ def figure_table(figures: Sequence[Figures]) -> Iterator[str]:
     yield "rank  " + "  ".join(f"{name:>{room}}" for name, room in width.items())
     yield "      " + "  ".join(f"{_UNITS[name][1]:>{room}}" for name, room in width.items())
     for rank, each in enumerate(figures):
-        cells = (f"{each.get(name, 0.0) / _UNITS[name][0]:>{room}.3g}" for name, room in width.items())
-        yield f"{rank:>4}  " + "  ".join(cells)
+        values = {name: f"{each[name] / _UNITS[name][0]:.3g}" for name in width if name in each}
+        yield f"{rank:>4}  " + "  ".join(f"{values.get(name, '-'):>{room}}" for name, room in width.items())
 
 
 def measured_figures(seconds: float = SECONDS) -> list[Figures]:

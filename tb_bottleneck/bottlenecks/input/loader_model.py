@@ -105,13 +105,11 @@ class _Load(Record, frozen=True):
 
 
 def gain_within_cores(recording: TelemetryRecording) -> Measure | Missing:
-    """Largest gain that the cores allow, whatever the number of workers (count)."""
+    """Largest gain that the cores allow, for any number of workers (count)."""
     load = _load(recording)
-    return (
-        load
-        if isinstance(load, Missing)
-        else Measure(MORE_THAN_CORES * load.wall / max(load.cores_time(), 1.0), "count")
-    )
+    if isinstance(load, Missing):
+        return load
+    return Measure(MORE_THAN_CORES * load.wall / max(load.cores_time(), 1.0), "count", source=EVIDENCE_SOURCE)
 
 
 @memoized
