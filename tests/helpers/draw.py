@@ -9,6 +9,7 @@
 A column is `unit_us` microseconds. `.` is empty; repeated equal characters are one event. Rows:
 
     step loader save op python          host rows of the main thread (save is torch.save's Python frame)
+    workers handover                    DataLoader.__next__ with workers, and opening the memory of a tensor in it
     dispatch                            dispatching of many operators, as one row: a long `op` without a call computes
     launch sync malloc                  runtime calls: a launch is one column, the others are runs
     backward wait                       operators and waits of the autograd thread
@@ -36,6 +37,7 @@ HOST_ROWS = {
     "op": ("cpu_op", "aten::linear"),
     "dispatch": ("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0"),
     "python": ("python_function", "train.py(10): augment"),
+    "handover": ("python_function", "torch/multiprocessing/reductions.py(537): rebuild_storage_fd"),
     "sync": ("cuda_runtime", "cudaStreamSynchronize"),
     "malloc": ("cuda_runtime", "cudaMalloc"),
 }

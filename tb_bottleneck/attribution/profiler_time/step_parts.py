@@ -47,6 +47,9 @@ _OWN_LOADER = re.compile("#_SingleProcessDataLoaderIter")
 """
 _WORKERS = re.compile("#_MultiProcessingDataLoaderIter")
 """The annotation of a loader with workers."""
+FROM_WORKER = re.compile(r"torch/multiprocessing/reductions\.py\(\d+\): rebuild_|<built-in function loads>$")
+"""The functions with which the training process reads a worker's message and opens the memory that the worker shares.
+"""
 _BACKWARD = re.compile(r"(?:^|/)torch/autograd/__init__\.py\(\d{1,6}\): backward$")
 """The function that `Tensor.backward` calls, too. The monitor times the same function."""
 
@@ -160,11 +163,14 @@ def _joined(stackless: list[StepPart], logged: StepPart, pieces: HostPieces) -> 
 
 
 def _waits(recording: Recording, thread: int, pieces: HostPieces, unprofiled: LoggedSteps) -> Iterator[StepPart]:
-    """Yields one part with the waits for loader workers, if these waits are longer without the profiler."""
-    spans, steps = _frames(recording.trace, thread, _WORKERS), recording.steps
-    rows, took = spans.contains(pieces.begin), spans.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64)
-    if rows.any() and took.min() > 0 and unprofiled.average(took) < unprofiled.parts.get("loader", 0.0):
-        yield StepPart(rows, took, unprofiled.parts["loader"])
+    """Yields one part with the waits for loader workers, if these waits are longer without the profiler. Taking a ready
+    batch from a worker is no wait."""
+    loading, steps = _frames(recording.trace, thread, _WORKERS), recording.steps
+    spans = subtract(loading, _frames(recording.trace, thread, FROM_WORKER))
+    whole, took = (each.covered(steps.edges[:-1], steps.edges[1:]).astype(np.float64) for each in (loading, spans))
+    rows, without = spans.contains(pieces.begin), unprofiled.parts.get("loader", 0.0) - unprofiled.average(whole - took)
+    if rows.any() and took.min() > 0 and unprofiled.average(took) < without:
+        yield StepPart(rows, took, without)
 
 
 def _logged_parts(

@@ -14,6 +14,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.memoize import memoized
+from tb_bottleneck.attribution.profiler_time.step_parts import FROM_WORKER
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, intersect, merge, subtract, union
 from tb_bottleneck.base.measure import Measure, Missing
@@ -35,7 +36,6 @@ _LISTS = re.compile(
     "<built-in (?:method (?:tensor|as_tensor|asarray) of type|method tolist of|function (?:array|asarray)>)"
 ).match
 
-_HANDOVER = re.compile(r"torch/multiprocessing/reductions\.py\(\d+\): rebuild_|<built-in function loads>$").match
 _STORAGE = re.compile(r"torch/multiprocessing/reductions\.py\(\d+\): rebuild_storage").match
 
 REMAINS = {Estimate.EXPECTED: 0.04, Estimate.LOW: 0.15, Estimate.HIGH: 0.0}
@@ -124,7 +124,7 @@ def handover_spans(recording: Recording) -> Spans:
     """Returns the time in which the training thread reads messages of workers and opens the memory that they share."""
     iterator = loader_iterator(recording)
     in_workers = isinstance(iterator, Measure) and iterator.text == WORKER_ITERATOR
-    return _frames(recording, _HANDOVER) if in_workers else union(*np.empty((2, 0), np.int64))
+    return _frames(recording, FROM_WORKER.match) if in_workers else union(*np.empty((2, 0), np.int64))
 
 
 def conversion_spans(recording: Recording) -> Spans:

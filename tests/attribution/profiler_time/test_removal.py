@@ -371,6 +371,17 @@ def test_a_step_that_is_slower_while_recorded_waits_less_for_its_workers(wait_ms
         assert "waits 1.00 ms longer" in text
 
 
+def test_taking_a_batch_from_a_worker_is_not_the_wait_that_becomes_longer() -> None:
+    drawing = WITH_WORKERS.replace("##.##.....", "#..##.....") + "    handover " + ".#........" * 3
+    found = recording(drawing, unprofiled_step_ns=10.0 * MS, unprofiled_loader_ns=3.0 * MS)
+    corrected = without_profiler_time(found)
+    events = corrected.trace.events
+    handover = np.flatnonzero([name.endswith("rebuild_storage_fd") for name in corrected.trace.names])
+    taken = events.duration[np.isin(events.name[:], handover)] / MS
+    assert len(taken) == 3
+    assert (taken <= 1.0).all()
+
+
 def test_a_wait_that_does_not_explain_the_step_stays() -> None:
     """The rest of the step took 8 ms, and cannot take 4 ms without the profiler."""
     found = recording(WITH_WORKERS, unprofiled_step_ns=10.0 * MS, unprofiled_loader_ns=6.0 * MS)
