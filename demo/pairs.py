@@ -64,7 +64,7 @@ _ALL = (
     Pair("for_loop_optimizer", "Adam in a loop over the weights; fixed by fused=True", "launch",
          "optimizer_for_loop", CPU),
     Pair("gradient_accumulation", "micro-batches of one sample; fixed by larger ones", "launch or underfilled",
-         "", CPU),
+         "small_batch", CPU),
     Pair("small_batch", "two samples per step; fixed by thirty-two", "launch or underfilled",
          "small_batch", CPU, work=16),
     Pair("synced_portions", "DDP all-reduces after every micro-batch; fixed by no_sync", "communication",
