@@ -69,7 +69,8 @@ class Intervals:
         sides = {source: deviations(gain, gains) for source, gains in errors.items()}
         either = {"noise": self._noise, "replay": float(np.log1p(context.error + context.wrong_share))}
         found = with_bounds(gain, sides | {source: (error, error) for source, error in either.items()})
-        return Gain(*(max(ratio, 1.0) for ratio in (found.expected, found.low, found.high)))
+        expected, low, high = (max(ratio, 1.0) for ratio in (found.expected, found.low, found.high))
+        return Gain(expected, low, high)
 
 
 def _estimates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:

@@ -50,8 +50,8 @@ class HostScale(Record, frozen=True):
 
     `least` and `most` are the bounds of the `expected` scale. `solved` is True if the scale follows from a measured
     step time without the profiler. `hidden` is True if that time is known but does not depend on the scale, because the
-    device limits the steps. `paced` is True if the scale follows from steps that began when the device had nothing to
-    do.
+    device limits the steps. `pace` is the time of a step in ns that the host needs alone, from steps that began when
+    the device had nothing to do; 0 if there were none.
     """
 
     expected: float
@@ -59,7 +59,7 @@ class HostScale(Record, frozen=True):
     most: float
     solved: bool
     hidden: bool = False
-    paced: bool = False
+    pace: float = 0.0
 
 
 def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
@@ -108,8 +108,9 @@ def _from_pace(graph: ModifiedGraph) -> HostScale:
     the device did not hold the host back. The bounds are those of the shortest and the longest of these steps."""
     pace, steps = graph.base.host_pace, len(graph.base.recording.steps)
     alone = graph.without_device()
-    least, expected, most = (_solved(alone, time * steps) for time in (min(pace), float(np.median(pace)), max(pace)))
-    return HostScale(expected, least, most, solved=False, hidden=True, paced=True)
+    usual = float(np.median(pace))
+    least, expected, most = (_solved(alone, time * steps) for time in (min(pace), usual, max(pace)))
+    return HostScale(expected, least, most, solved=False, hidden=True, pace=usual)
 
 
 def _is_hidden(graph: ModifiedGraph) -> bool:

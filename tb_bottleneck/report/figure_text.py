@@ -73,6 +73,17 @@ def bounds_text(low: float, high: float) -> str:
     return " to ".join(factor_text(bound, digits).removesuffix("x") for bound in (low, high))
 
 
+# From this ratio high / low on, an interval has no middle that is worth stating.
+VAGUE = 3.0
+
+
+def gain_range_text(expected: float, low: float, high: float) -> tuple[str, str]:
+    """Returns a predicted speed-up and its bounds as texts: ("1.24x", "1.1 to 1.3"). If the interval is too wide for an
+    expected value, returns ("1.8 to 5.7x", "measure it")."""
+    bounds = bounds_text(low, high)
+    return (f"{bounds}x", "measure it") if high > VAGUE * low else (factor_text(expected), bounds)
+
+
 def small_share_text(share: float) -> str:
     """Returns `share` (0 to 1) as a percentage, or "less than 0.1 %"."""
     return share_text(share) if share >= 0.001 else "less than 0.1 %"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tb_bottleneck.base.units import bytes_text, share_text
 from tb_bottleneck.bottlenecks.plan import WORTH_DOING
 from tb_bottleneck.report.digest import plan_leads
-from tb_bottleneck.report.figure_text import factor_text, ranges_text
+from tb_bottleneck.report.figure_text import gain_range_text, ranges_text
 from tb_bottleneck.report.memory_alert import leading_alert
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 from tb_bottleneck.text.report import gain_text
@@ -67,7 +67,7 @@ def _of_report(report: pb.Report) -> Answer:
         if at == 0 or finding.cause in planned or _gains(finding.speedup, planned)
     ]
     if plan_leads(report):
-        totals = {step.cause: factor_text(step.speedup_total) for step in report.plan[1:]}
+        totals = {step.cause: gain_range_text(step.speedup_total, step.low, step.high)[0] for step in report.plan[1:]}
         about_time = [
             replace(each, gain=f"; {totals[each.cause]} as fast together with the changes before it")
             if each.cause in totals

@@ -8,6 +8,7 @@ from tb_bottleneck.report.digest import shown_ns, step_ns_of
 from tb_bottleneck.report.figure_text import (
     bounds_text,
     factor_text,
+    gain_range_text,
     lines_text,
     occurrence_text,
     place_text,
@@ -214,14 +215,10 @@ def _plan(report: pb.Report) -> Iterator[Part]:
         per = "the recorded work" if report.window.basis == "whole" else "a step on average"
         yield heading("What to change first")
         yield f"  Each is simulated together with those above it: total gain, time of {per}."
+        gains = [gain_range_text(step.speedup_total, step.low, step.high) for step in steps]
         rows = [
-            (
-                f"{number}. {factor_text(step.speedup_total)}",
-                f"({bounds_text(step.low, step.high)})",
-                duration_text(shown_ns(report, step.step_ns_after)),
-                step.title,
-            )
-            for number, step in enumerate(steps, 1)
+            (f"{number}. {gain}", f"({bounds})", duration_text(shown_ns(report, step.step_ns_after)), step.title)
+            for number, (step, (gain, bounds)) in enumerate(zip(steps, gains, strict=True), 1)
         ]
         yield Table("<<><", rows)
         for title, assumes in dict.fromkeys((step.title, step.assumes) for step in steps):
@@ -250,9 +247,9 @@ def gain_text(speedup: pb.Speedup) -> str:
             return f"; up to {most}, {speedup.unless} (not simulated)"
         return f"; at best {most} (a bound, not simulated)"
     if speedup.basis == "replay":
-        simulated = f"{bounds_text(speedup.low, speedup.high)}, simulated"
+        factor, range_text = gain_range_text(speedup.expected, speedup.low, speedup.high)
         more = f"; {speedup.unless}" if speedup.unless else ""
-        return f"; {factor_text(speedup.expected)} as fast ({simulated}{more})"
+        return f"; {factor} as fast ({range_text}, simulated{more})"
     if speedup.basis == "trial":
         predicted = f", predicted {factor_text(speedup.predicted)}" if speedup.HasField("predicted") else ""
         measured = f"{factor_text(speedup.expected)} ({bounds_text(speedup.low, speedup.high)}) with {speedup.assumes}"

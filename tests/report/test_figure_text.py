@@ -9,6 +9,7 @@ from tb_bottleneck.report.figure_text import (
     bounds_text,
     count_text,
     factor_text,
+    gain_range_text,
     lines_text,
     small_share_text,
     value_text,
@@ -41,6 +42,11 @@ def test_a_gain(factor, text):
 )
 def test_both_bounds_have_the_digits_of_the_higher_one(low, high, text):
     assert bounds_text(low, high) == text
+
+
+def test_a_wide_interval_has_no_expected_value():
+    assert gain_range_text(1.5, 1.0, 1.9) == ("1.50x", "1.00 to 1.90")
+    assert gain_range_text(3.4, 1.8, 5.7) == ("1.8 to 5.7x", "measure it")
 
 
 @pytest.mark.parametrize(("count", "text"), [(3_422.4, "3,422"), (99.96, "100"), (2.4, "2.4"), (2.0, "2"), (0.0, "0")])

@@ -542,7 +542,7 @@ export interface Speedup {
   readonly high: number; // of a bound: at most; expected is then the gain if nothing else becomes faster
   readonly basis: string; // replay | bound | estimate (from measured changes) | none | trial (measured by tb-bottleneck try); of a job: ranks (from the accounts of its ranks)
   readonly assumes: string; // replay, estimate, ranks: the assumptions, as text; trial: what was changed; otherwise empty
-  readonly because: string; // why no gain was simulated; empty if one was, or if replay.because states the reason
+  readonly because: string; // why no gain was simulated, or why the interval of a simulated one is wide; otherwise empty
   readonly unless?: string; // of a bound: when the gain is `expected`; of a bound or a replay: when it may be larger than `high`, as text
   readonly predicted?: number; // of a trial: what `expected` was before; absent if no gain was predicted
 }

@@ -170,7 +170,7 @@ def _predict(
         prediction.assumptions.append(what_if_text("unexplained").safe_substitute(share=share))
     if baseline.host.least < 1.0:
         guessed = "host_estimated" if host < 1.0 else "host_as_recorded"
-        name = "host_paced" if baseline.host.paced else "host_measured" if baseline.host.solved else guessed
+        name = "host_paced" if baseline.host.pace else "host_measured" if baseline.host.solved else guessed
         prediction.assumptions.append(what_if_text(name).safe_substitute(scale=share_text(host)))
     gain = gain_of_changes(run, predictor, changes, outcomes, samples, baseline)
     least = min(device_bound(outcomes) * scale / (1 + noise_of(run)), step)

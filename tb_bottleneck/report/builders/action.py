@@ -4,12 +4,11 @@ from tb_bottleneck.base.units import share_text
 from tb_bottleneck.bottlenecks.registry import scenarios
 from tb_bottleneck.bottlenecks.texts import CauseAdvice, assumptions
 from tb_bottleneck.report.digest import leading_finding, plan_leads
+from tb_bottleneck.report.figure_text import VAGUE
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # From this width (high - low) of an interval on, factors have one decimal place, because the second one is not known.
 WIDE = 0.15
-# From this ratio high / low on, an interval has no middle that is worth stating.
-VAGUE = 3.0
 _PARTS = {"optimizer_alone": "the optimizer step", "one_operator": "this operator"}
 """Maps the code of a health reason to the only part of the training that such a recording contains."""
 _TIMES = "\N{MULTIPLICATION SIGN}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, Record
 from tb_bottleneck.base.regime import DEVICE_REGIMES, Regime
-from tb_bottleneck.base.units import share_text
+from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.bottlenecks.compute.kernel_efficiency import roofs_known
 from tb_bottleneck.bottlenecks.host.facts import steps_between_pauses
 from tb_bottleneck.bottlenecks.interruption.facts import steps_between_interruptions
@@ -22,6 +22,7 @@ from tb_bottleneck.knowledge.measured import estimated_gain
 from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.replay.host_scale import HostScale
 from tb_bottleneck.replay.simulator import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
+from tb_bottleneck.report.figure_text import VAGUE
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 
@@ -47,6 +48,7 @@ def simulated_speedup(cause: str, prediction: Prediction) -> pb.Speedup:
         high=gain.high,
         basis="replay",
         assumes=assumptions()[scenarios()[cause].name].text,
+        because=word(f"vague_{gain.doubt}").substitute() if gain.high > VAGUE * gain.low else "",
     )
 
 
@@ -104,8 +106,11 @@ def _host(host_scale: HostScale) -> str:
         return word("solved").substitute(scale=share_text(host_scale.expected))
     if host_scale.least == host_scale.most:
         return ""
-    return word("paced" if host_scale.paced else "hidden" if host_scale.hidden else "estimated").substitute(
-        scale=share_text(host_scale.expected), least=share_text(host_scale.least), most=share_text(host_scale.most)
+    return word("paced" if host_scale.pace else "hidden" if host_scale.hidden else "estimated").substitute(
+        scale=share_text(host_scale.expected),
+        least=share_text(host_scale.least),
+        most=share_text(host_scale.most),
+        step=duration_text(host_scale.pace),
     )
 
 

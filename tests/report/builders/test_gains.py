@@ -17,7 +17,7 @@ from tb_bottleneck.knowledge.measured import estimated_gain
 from tb_bottleneck.replay.gain import Gain
 from tb_bottleneck.replay.simulator import Check
 from tb_bottleneck.report.builders.action import with_gain
-from tb_bottleneck.report.builders.gains import stated_confidence, stated_gain, stated_severity
+from tb_bottleneck.report.builders.gains import simulated_speedup, stated_confidence, stated_gain, stated_severity
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 # The host prepares something for 10 ms: in one step of five, and in every one of them.
@@ -121,6 +121,14 @@ def test_a_simulated_gain_goes_before_every_other():
     simulated = Prediction(Check(0.0, 0.0), {"slow_loader": Gain(1.3, 1.1, 1.5)}, (), None)
     assert gain_of(prediction=simulated).basis == "replay"
     assert gain_of(prediction=None).basis == "bound"
+
+
+@pytest.mark.parametrize(("high", "because"), [(1.5, ""), (3.4, "The range is wide because the problem was recorded")])
+def test_a_wide_interval_says_what_is_not_known(high, because):
+    simulated = Prediction(Check(0.0, 0.0), {"slow_loader": Gain(1.3, 1.1, high, "sample")}, (), None)
+    found = simulated_speedup("slow_loader", simulated).because
+    assert found.startswith(because)
+    assert bool(found) == bool(because)
 
 
 def test_a_cause_with_measured_changes_has_an_estimate():

@@ -1,7 +1,7 @@
 // The plan: the fixes in the best order, each simulated on top of the previous ones.
 import type { Finding, PlanStep } from "../../shared/report";
 import { causeTitle } from "../../shared/text/causes";
-import { between, times } from "../../shared/text/format";
+import { simulated } from "../../shared/text/format";
 import { StepBars } from "../../shared/widgets/step_bars";
 
 interface Props {
@@ -16,8 +16,7 @@ export function Plan({ plan, findings }: Props) {
     name: `${index + 1}. ${step.title || causeTitle(step.cause, { findings })}`,
     note: step.assumes,
     ns: step.step_ns_after,
-    speedup: times(step.speedup_total),
-    range: between(step.low, step.high),
+    ...simulated(step.speedup_total, step.low, step.high),
   }));
   return (
     <section>

@@ -155,9 +155,7 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
   }
   switch (gain.basis) {
     case "replay":
-      if (gain.high > VAGUE * gain.low) {
-        return { gain: between(gain.low, gain.high), basis: "simulated; measure it" };
-      }
+      if (gain.high > VAGUE * gain.low) return { gain: between(gain.low, gain.high), basis: "simulated; measure it" };
       return { gain: times(gain.expected), basis: `simulated on this recording${among(gain)}${gain.unless ? `; ${gain.unless}` : ""}` };
     case "bound":
       if (times(gain.high) !== times(gain.expected)) {
@@ -173,6 +171,12 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
     default:
       return { gain: times(gain.expected), basis: words(gain.basis) };
   }
+}
+
+/** A simulated gain, and its range if the gain has a middle that is worth stating. */
+export function simulated(expected: number, low: number, high: number): { readonly speedup: string; readonly range: string } {
+  const range = between(low, high);
+  return high > VAGUE * low ? { speedup: range, range: "measure it" } : { speedup: times(expected), range };
 }
 
 function among({ low, high }: Speedup): string {
