@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from tb_bottleneck.base.units import NS_PER_US
-from tb_bottleneck.sources.telemetry.host_pace import host_pace_beside
+from tb_bottleneck.sources.telemetry.beside_trace import host_pace_beside
 from tb_bottleneck.sources.torch_trace.log_file import log_beside
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.events import Events

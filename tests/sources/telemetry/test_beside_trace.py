@@ -6,7 +6,7 @@ import pytest
 from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet, StepColumn, StepRows
-from tb_bottleneck.sources.telemetry.host_pace import host_pace_beside
+from tb_bottleneck.sources.telemetry.beside_trace import host_pace_beside
 
 MS = 1e6
 # The first step starts the device. Two steps fill its queue at the start, and two after the recorded ones.
