@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from tb_bottleneck.base.units import NS_PER_US
-from tb_bottleneck.sources.telemetry.beside_trace import host_pace_beside
+from tb_bottleneck.sources.telemetry.beside_trace import MEMORY, Beside, beside
 from tb_bottleneck.sources.torch_trace.log_file import log_beside
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.events import Events
@@ -35,15 +35,18 @@ def add_compile_log(path: str, header: Header, events: Events, names: Sequence[s
         header.context["compile_log"] = log
 
 
-HOST_PACE = "host_pace_ns"
+HOST_PACE, DEVICE_MEMORY = "host_pace_ns", "device_memory_bytes"
 
 
-def add_host_pace(path: str, header: Header) -> None:
-    """Adds the fact HOST_PACE to `header.context`: the times (ns) of steps in which the device did not hold the host
-    back, shortest first, if the trace at `path` is of a device and the telemetry beside it has such steps."""
-    pace = host_pace_beside(path) if header.devices and HOST_PACE not in header.context else ()
-    if pace:
-        header.context[HOST_PACE] = list(pace)
+def add_run(path: str, header: Header) -> None:
+    """Adds what the telemetry beside the trace at `path` says, if the trace is of a device. HOST_PACE: the times (ns)
+    of steps in which the device did not hold the host back, shortest first. DEVICE_MEMORY: the most bytes in use by all
+    processes, and by torch in this process."""
+    found = beside(path) if header.devices and HOST_PACE not in header.context else Beside()
+    if found.host_pace:
+        header.context[HOST_PACE] = list(found.host_pace)
+    if len(found.memory) == len(MEMORY):
+        header.context[DEVICE_MEMORY] = [found.memory[name] for name in MEMORY]
 
 
 # Bytes of an element, for the types that parameters with gradients can have (pytorch docs, Tensor Attributes).

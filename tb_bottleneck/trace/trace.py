@@ -23,7 +23,7 @@ from tb_bottleneck.trace.events import Events, EventsBuilder
 from tb_bottleneck.trace.header import Header, read_header
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.nesting import innermost
-from tb_bottleneck.trace.process_facts import add_compile_log, add_host_pace
+from tb_bottleneck.trace.process_facts import add_compile_log, add_run
 from tb_bottleneck.trace.runtime_calls import Calls, calls_of
 from tb_bottleneck.trace.stackless_steps import StacklessSteps, split_off
 from tb_bottleneck.trace.table import Bools, Ints, Rows, by_thread
@@ -191,7 +191,7 @@ def load(path: str, progress: Callable[[int, int], None] | None = None) -> Trace
     header, names, threads = read_header(raw), builder.names(), builder.threads()
     events, memory, stackless = split_off(raw, events, names, memory)
     add_compile_log(path, header, events, names, threads)
-    add_host_pace(path, header)
+    add_run(path, header)
     return Trace(
         header=header,
         events=events,

@@ -5,6 +5,7 @@ calls inside operators from calls outside.
 """
 
 from collections.abc import Callable
+from math import log2
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.measures.trace.window_rows import in_host_steps, with_example
 from tb_bottleneck.memory.forecast.batch_scaling import samples_of
-from tb_bottleneck.memory.forecast.forecasts import Forecaster
+from tb_bottleneck.memory.forecast.forecasts import MAX_GROWTH, RESERVE, Forecaster
 from tb_bottleneck.memory.trace_memory import trace_memory
 from tb_bottleneck.trace.kernel_names import name_matches
+from tb_bottleneck.trace.process_facts import DEVICE_MEMORY, positive
 from tb_bottleneck.trace.runtime_calls import Calls, Role
 from tb_bottleneck.trace.table import Bools
 
@@ -75,8 +77,20 @@ def fitting_batch(recording: Recording) -> Measure | Missing:
     device's memory (count)."""
     memory = trace_memory(recording.trace)
     if isinstance(memory, Missing):
-        return memory
+        return _fitting_by_counters(recording)
     samples = samples_of(memory)
     if samples is None or memory.account.capacity is None:
         return Missing("the samples of a step or the size of the device's memory are not recorded")
     return Measure(float(Forecaster(memory, samples).largest_factor(memory.account.capacity)), "count")
+
+
+def _fitting_by_counters(recording: Recording) -> Measure | Missing:
+    """Returns `fitting_batch` from what the monitor measured over the run, as if all memory of torch grew with the
+    batch."""
+    trace = recording.trace
+    facts, memory = trace.header.device(trace.device_index), trace.header.context.get(DEVICE_MEMORY)
+    used, torch = map(positive, memory) if isinstance(memory, list) and len(memory) == 2 else (None, None)
+    if facts is None or facts.memory is None or used is None or torch is None:
+        return Missing("the memory that the run uses was not recorded")
+    grows = (facts.memory * (1 - RESERVE) - max(used - torch, 0.0)) / torch
+    return Measure(float(2 ** int(log2(min(max(grows, 1.0), MAX_GROWTH)))), "count", source="telemetry")

@@ -1,17 +1,20 @@
-"""Measures of micro-batches: equal portions of a batch, whose gradients are accumulated in one step.
+"""Measures of the samples in a pass, and of micro-batches: equal portions of a batch whose gradients are accumulated.
 
 Each micro-batch costs the host a whole forward and backward pass. If the device waits for these calls, one pass with
 all samples takes hardly longer than one micro-batch.
 """
 
 from itertools import pairwise
+from math import ceil, log2
 
 import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.measure import Measure, Missing
+from tb_bottleneck.base.measure import Measure, Missing, known_value
+from tb_bottleneck.bottlenecks.allocator.facts import fitting_batch
 from tb_bottleneck.bottlenecks.memory.fusion import RepeatedCalls, top_level
+from tb_bottleneck.measures.profiler_overhead import profiler_overhead
 from tb_bottleneck.measures.trace.window_rows import host_step_of, with_example
 from tb_bottleneck.trace.kernel_names import name_matches
 
@@ -34,8 +37,25 @@ def micro_batches_per_step(recording: Recording) -> Measure | Missing:
 def idle_in_micro_batches(recording: Recording) -> Measure | Missing:
     """Share of the window in which the device is idle during micro-batches, without the first one of each step."""
     others = micro_batches(recording).others
+    if not len(others):
+        return Missing("no step has several equal passes")
     idle = int(recording.idle.covered(others.starts, others.ends).sum())
     return Measure(idle / recording.account.window, "share", "window", len(others))
+
+
+def batch_to_try(recording: Recording) -> Measure | Missing:
+    """Power of two by which the batch can be multiplied so that the device, not the host, takes the whole step (count):
+    step / time in which the device works, rounded up, at most `fitting_batch`. Missing if the memory does not allow
+    twice the batch, if the device works for more than half of the time, or if a step has micro-batches, which are
+    merged first."""
+    if len(micro_batches(recording).begin):
+        return Missing("the micro-batches of a step are merged first")
+    fits, window = known_value(fitting_batch(recording)) or 0.0, recording.account.window
+    without_profiler = window * (1 - (known_value(profiler_overhead(recording)) or 0.0))
+    waits = without_profiler / max(window - recording.idle.total(), 1)
+    if min(waits, fits) < 2:
+        return Missing("a larger batch does not fit, or would take longer")
+    return Measure(min(2.0 ** ceil(log2(waits)), fits), "count")
 
 
 @memoized

@@ -30,7 +30,7 @@ from tb_bottleneck.bottlenecks.launch.compilation import (
 )
 from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
 from tb_bottleneck.bottlenecks.launch.device_checks import checks_per_step, idle_in_checks
-from tb_bottleneck.bottlenecks.launch.micro_batches import idle_in_micro_batches, micro_batches_per_step
+from tb_bottleneck.bottlenecks.launch.micro_batches import batch_to_try, idle_in_micro_batches, micro_batches_per_step
 from tb_bottleneck.bottlenecks.launch.recurrent_cells import cells_per_step, cells_share, idle_in_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import (
     idle_in_scattered_updates,
@@ -74,6 +74,8 @@ MOST_IN_CELLS = 0.25
 # One check per step, such as that of a gradient scaler, is usual. A loop or checks with this share of the window are
 # worth naming: one line of code changes them. Both numbers are choices.
 SEVERAL_CHECKS, MIN_SPECIFIC_SHARE = 3.0, 0.05
+# From this share of the window on, a larger batch is worth the change of the learning rate that it needs. A choice.
+MOSTLY_LAUNCHES = 0.5
 # If this part of the launch overhead is in an optimizer that loops, small kernels are no cause of their own.
 ALL_BY_OPTIMIZER = 0.9
 # If another device of the process works for most of this time, faster launches would only start that device earlier.
@@ -138,7 +140,7 @@ def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]
         if rest < FIRES_AT_ON_CPU:
             return loop
         if measures.value(micro_batches_per_step, otherwise=0.0) >= SEVERAL_MICRO_BATCHES:
-            return (*loop, Cause("small_batch", rest, (*_MICRO_BATCHES.shown, _MICRO_BATCHES.idle), bounded=False))
+            return (*loop, Cause("small_batch", rest, _SMALL_BATCH, bounded=False))
         # The gain of torch.compile was measured for models. For other programs, it is not known.
         is_model = measures.value(models, otherwise=1.0) > 0
         if measures.value(cells_per_step, otherwise=0.0) >= SEVERAL_CELLS:
@@ -177,7 +179,11 @@ def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]
     loop = _loop(measures)
     if loop and loop[0].cost_share >= ALL_BY_OPTIMIZER * share:
         causes = []  # nothing else launches small kernels
-    return (*causes, *_CHECKS.causes(measures), *_UNBATCHED.causes(measures), *loop)
+    found = (*causes, *_CHECKS.causes(measures), *_UNBATCHED.causes(measures), *loop)
+    larger = share >= MOSTLY_LAUNCHES and isinstance(measures(batch_to_try), Measure)
+    if larger and [cause.name for cause in found] == ["small_kernels"]:  # no line of the program is to blame
+        return (Cause("small_batch", share, _SMALL_BATCH, bounded=False), *found)
+    return found
 
 
 class _Specific(Record, frozen=True):
@@ -202,8 +208,9 @@ class _Specific(Record, frozen=True):
 
 
 _MICRO_BATCHES = _Specific(
-    "small_batch", idle_in_micro_batches, (micro_batches_per_step, fitting_batch), MIN_UNBATCHED_SHARE
+    "small_batch", idle_in_micro_batches, (micro_batches_per_step, batch_to_try, fitting_batch), MIN_UNBATCHED_SHARE
 )
+_SMALL_BATCH = (*_MICRO_BATCHES.shown, _MICRO_BATCHES.idle)
 _CELLS = _Specific(
     "recurrent_cells", idle_in_cells, (cells_per_step, operators), FIRES_AT, cells_per_step, SEVERAL_CELLS
 )

@@ -25,7 +25,13 @@ from tb_bottleneck.knowledge.catalogue import Precision, precision_of
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS, BoundBy
 from tb_bottleneck.roofline.operator_args import with_operand_type
-from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
+from tb_bottleneck.trace.device_ops import (
+    COMPUTE_KERNELS,
+    MIN_LINK_BOUND_BYTES,
+    SHORTEST_KERNEL_NS,
+    DeviceOps,
+    Work,
+)
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 
@@ -36,11 +42,6 @@ SAME_VENDOR_ERROR = 0.118 * 2.06
 # that even the best product reaches differs by this much (80 % on an H100 and 51 % on an MI300X, gpus.toml): any kernel
 # may differ as much.
 OTHER_VENDOR_ERROR = 0.57
-# The minimum time to start and end a kernel: the shortest ones of 20 public recordings, V100 to H100 and MI300X, take 1
-# to 5 us.
-SHORTEST_KERNEL_NS = 2_000.0
-# Smaller copies are limited by their start-up, not by the link.
-MIN_LINK_BOUND_BYTES = 1 << 20
 KERNEL_NAME_UNITS = ("tensor", "vector")  # units that the name of a kernel may contain
 
 

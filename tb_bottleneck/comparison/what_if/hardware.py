@@ -22,7 +22,6 @@ from tb_bottleneck.comparison.devices.device_rates import (
     with_article,
 )
 from tb_bottleneck.comparison.devices.kernel_scaling import (
-    MIN_LINK_BOUND_BYTES,
     DevicePair,
     bounds_on_b,
     collective_assumptions,
@@ -35,7 +34,7 @@ from tb_bottleneck.knowledge.catalogue import precision_of
 from tb_bottleneck.knowledge.gpus import lane_rates
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.replay.scenario import CannotPredict, ParameterScenario
-from tb_bottleneck.trace.device_ops import Work
+from tb_bottleneck.trace.device_ops import MIN_LINK_BOUND_BYTES, Work
 from tb_bottleneck.trace.table import Floats
 
 _LINK = re.compile(r"(?:gen|pcie)?\s*(\d)\s*x\s*(\d{1,2})", re.IGNORECASE)

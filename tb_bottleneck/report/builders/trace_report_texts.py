@@ -42,13 +42,17 @@ class TraceTexts:
 
     def headline(self, conclusion: Conclusion, verdicts: Sequence[AnyVerdict], context: Context) -> str:
         """Returns the headline of the report: the headline of the costliest cause in the conclusion's regime or, if
-        this cause has no headline, that of the regime."""
+        this cause has no headline or lacks a figure of it, that of the regime."""
         regime = conclusion.regime
         advice = regime_advice(regime)
         verdict = next(verdict for verdict in verdicts if verdict.regime == regime)
         costliest = max(verdict.judgement.causes, key=lambda cause: cause.cost_share, default=None)
-        template = (advice.causes[costliest.name].headline if costliest is not None else None) or advice.headline
-        headline = template.safe_substitute(figures(verdict.facts) | context.values(conclusion.share))
+        own = advice.causes[costliest.name].headline if costliest is not None else None
+        values = figures(verdict.facts) | context.values(conclusion.share)
+        try:
+            headline = (own or advice.headline).substitute(values)
+        except KeyError:
+            headline = advice.headline.safe_substitute(values)
         if conclusion.severity != "none" or not regime.on_device:
             return headline
         unexplained = next((v.judgement.share for v in verdicts if v.regime == Regime.UNEXPLAINED), 0.0)

@@ -1,4 +1,5 @@
-"""How long the host needs for a step when the device does not hold it back, from the monitor's steps beside a trace.
+"""What the monitor's telemetry beside a trace says of the run: the memory of its device, and how long the host needs
+for a step when the device does not hold it back.
 
 A host that launches work faster than the device does it waits for the device, so its steps take as long as the
 device's. But steps that begin when the device has nothing to do only fill its queue: the first ones of the run, and
@@ -7,13 +8,19 @@ ms, as the CPU time of the thread says, and all others 38 ms.
 """
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile, zip_longest
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tb_bottleneck.sources.file_system import LOCAL
 from tb_bottleneck.sources.paths import is_url
 from tb_bottleneck.sources.telemetry.event_files import holds_telemetry, is_event_file
+
+if TYPE_CHECKING:
+    from tb_bottleneck.schema.telemetry_pb2 import Packet
 
 MAX_BYTES = 4 << 20
 """Bytes at the start of the event file that are read: several thousand steps."""
@@ -24,14 +31,36 @@ SHORTER = 0.9
 """Steps that only fill the queue take less than this part of the usual step; otherwise the host limits the steps."""
 
 
-def host_pace_beside(trace: str) -> tuple[float, ...]:
-    """Returns the times (ns) of steps that began with an empty queue and were shorter than the others, shortest first,
-    for the process whose telemetry lies in the folder of `trace`; empty if there are less than two, or if the folder
-    has the telemetry of no or of several processes. Never raises OSError."""
+class Beside(NamedTuple):
+    """`host_pace` are the times (ns) of steps that began with an empty queue and were shorter than the others, shortest
+    first; empty if there are less than two. `memory` are the highest values (bytes) of MEMORY."""
+
+    host_pace: tuple[float, ...] = ()
+    memory: Mapping[str, float] = {}
+
+
+MEMORY = ("memory_used", "memory_reserved")
+"""Signals of the device memory: in use by all processes, and by torch in this process."""
+
+
+def beside(trace: str) -> Beside:
+    """Returns what the telemetry of the process says that lies in the folder of `trace`; nothing if the folder has the
+    telemetry of no or of several processes. Never raises OSError."""
+    steps: list[tuple[float, bool]] = []
+    memory: dict[str, float] = {}
     try:
-        steps = _steps_beside(trace)
+        for packet in _packets(trace):
+            steps += _single_steps(packet)
+            series = [(each.name, each.values) for each in packet.series]
+            for name, values in series + [(each.name, each.values) for each in packet.steps.columns]:
+                if name in MEMORY:
+                    memory[name] = max(memory.get(name, 0.0), *(value for value in values if isfinite(value)), 0.0)
     except OSError:
-        return ()
+        return Beside()
+    return Beside(_host_pace(steps), memory)
+
+
+def _host_pace(steps: Sequence[tuple[float, bool]]) -> tuple[float, ...]:
     usual = [wall for wall, profiled in steps if not profiled]
     if len(usual) <= 4 * FILLING:
         return ()
@@ -47,22 +76,25 @@ def host_pace_beside(trace: str) -> tuple[float, ...]:
     return tuple(sorted(shorter)) if len(shorter) >= FILLING else ()
 
 
-def _steps_beside(trace: str) -> list[tuple[float, bool]]:
-    """Returns pairs of wall time (ns) and whether a profiler recorded the step, for steps that are single rows."""
+def _packets(trace: str) -> "Iterator[Packet]":
+    """Yields the packets at the start of the telemetry beside `trace`."""
     if is_url(trace):
-        return []
+        return
     files = LOCAL.files_in(os.path.dirname(os.path.abspath(trace)), is_event_file)
     ours = [path for path in files if holds_telemetry(path, LOCAL.status(path).size)]
     if len(ours) != 1:
-        return []
+        return
     from tb_bottleneck.schema.telemetry_pb2 import Packet  # here, because only few traces have telemetry beside them
     from tb_bottleneck.sources.telemetry.telemetry_file import SeriesFile
 
-    steps: list[tuple[float, bool]] = []
     for message in SeriesFile(ours[0], follow_links=False).read(MAX_BYTES).messages:
         if isinstance(message, Packet):
-            rows = message.steps
-            profiled = next((column.values for column in rows.columns if column.name == "profiled"), ())
-            if not rows.steps:  # otherwise a row is several steps
-                steps += [(wall, mark > 0) for wall, mark in zip_longest(rows.wall_ns, profiled, fillvalue=0.0)]
-    return steps
+            yield message
+
+
+def _single_steps(packet: "Packet") -> Iterator[tuple[float, bool]]:
+    """Yields the wall time (ns) of each step, and whether a profiler recorded it; nothing if a row is several steps."""
+    rows = packet.steps
+    profiled = next((column.values for column in rows.columns if column.name == "profiled"), ())
+    if not rows.steps:
+        yield from ((wall, mark > 0) for wall, mark in zip_longest(rows.wall_ns, profiled, fillvalue=0.0))

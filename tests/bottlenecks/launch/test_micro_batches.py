@@ -1,6 +1,7 @@
 """Equal forward and backward passes in a step are portions of one batch; other passes are not."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -134,3 +135,16 @@ def test_slices_of_a_batch_on_a_cpu_are_portions_of_it(tmp_path, indices):
 def test_one_pass_on_a_cpu_has_no_portions(tmp_path):
     path = on_cpu(tmp_path, 1, 0)
     assert isinstance(micro_batches_per_step(recording_of(path)), Missing)
+
+
+@pytest.mark.parametrize(("torch", "first"), [(1e9, "small_batch"), (39e9, "small_kernels")])
+def test_a_single_pass_gets_more_samples_where_memory_is_free(recorded, torch, first):
+    path = Path(recorded([*["aten::linear", "aten::relu"] * 45, BACKWARD, *OPTIMIZER]))
+    trace = json.loads(path.read_text())
+    trace["deviceProperties"][0]["totalGlobalMem"] = int(80e9)
+    trace["tb_bottleneck"] = {"context": {"device_memory_bytes": [torch + 1e9, torch]}}
+    path.write_text(json.dumps(trace))
+    report = diagnose(str(path))
+    assert report.findings[0].cause == first
+    assert ("batch_size=16 * previous" in report.findings[0].fix.code) == (first == "small_batch")
+    assert report.verdict.headline.startswith("The GPU is idle")
