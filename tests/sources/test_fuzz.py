@@ -166,7 +166,9 @@ def rows_of(trace):
 @runs(60)
 @given(st.data())
 def test_columns_are_those_of_a_slow_reader(tmp_path, data):
-    made = data.draw(st.lists(events(data.draw(st.sampled_from([microseconds, absolute]))), max_size=8))
+    drawn = data.draw(st.lists(events(data.draw(st.sampled_from([microseconds, absolute]))), max_size=8))
+    # The reader leaves out work that a device repeats, or that has no time.
+    made = list({(Decimal(event["ts"]), event["name"]): event for event in drawn if Decimal(event["dur"])}.values())
     path = tmp_path / "trace.json"
     path.write_bytes(Dialect(data.draw).written(made))
     trace = load(str(path))
