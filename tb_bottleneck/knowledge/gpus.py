@@ -63,6 +63,11 @@ TERA = 1e12
 GIGA = 1e9
 
 
+# On consumer GPUs of compute capability 8.6 and newer (CUDA C++ programming guide, arithmetic instructions); it is 1/32
+# on those of 7.5.
+LEAST_DOUBLE_RATE = 1 / 64
+
+
 class Slot(Record, frozen=True):
     """The generation and the number of lanes of a PCIe link; None if not known."""
 
@@ -75,8 +80,8 @@ class Gpu(Record, frozen=True):
     does not have are absent.
 
     `bandwidth` is the bandwidth of device memory, `nvlink` that of NVLink in one direction, both in GB/s. `tdp` is in
-    watts. `achievable` is the largest measured share of the bf16 (otherwise fp16) peak that a matrix multiplication
-    reaches. `uncertain` is True if figures are disputed or were not looked up.
+    watts. `fp64` is the peak of products in float64. `achievable` is the largest measured share of the bf16 (otherwise
+    fp16) peak that a matrix multiplication reaches. `uncertain` is True if figures are disputed or were not looked up.
     """
 
     name: str
@@ -87,8 +92,15 @@ class Gpu(Record, frozen=True):
     checked: str
     pcie: Slot = Slot()
     nvlink: float | None = None
+    fp64: float | None = None
     achievable: float | None = None
     uncertain: bool = False
+
+    @property
+    def double_rate(self) -> float:
+        """The rate of products in float64 / that of products in float32 without TF32."""
+        single = max(self.tflops["fp32"], self.tflops.get("fp32_matrix", 0.0))
+        return LEAST_DOUBLE_RATE if self.fp64 is None else self.fp64 / single
 
     def peak_of(self, precision: Precision) -> float | None:
         """Returns the data-sheet peak in TFLOP/s for kernels of this precision, or None if the data sheet has none.

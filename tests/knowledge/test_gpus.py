@@ -117,6 +117,7 @@ def test_an_entry_is_consistent(gpu):
     assert 1 < gpu.tflops["fp32"] < 200
     assert 200 <= gpu.bandwidth <= 8000
     assert 40 < gpu.tdp < 1500
+    assert gpu.double_rate == 1 / 64 or 0.01 < gpu.double_rate <= 1
     assert gpu.achievable is None or 0.4 < gpu.achievable < 1
     # Twice per step from tf32 over 16 bits to fp8, but for AMD's cards without one of them.
     if "fp8" in gpu.tflops:
