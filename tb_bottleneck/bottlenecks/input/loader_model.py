@@ -26,6 +26,7 @@ from tb_bottleneck.bottlenecks.input.pipeline import (
     cores_usable,
     loading_off_core,
     own_cores_while_loading,
+    slowest_stage,
     time_per_batch,
     while_starved,
     worker_count_to_try,
@@ -45,7 +46,7 @@ MORE_THAN_CORES = 1.15
 _THEN = {
     "rest": "the rest of the step: more workers would gain nothing",
     "workers": "the time of a batch: more workers would gain more, as long as cores are free",
-    "cores": "the usable cores: only a cheaper batch gains more",
+    "cores": "the usable cores are busy: only a cheaper batch gains more",
 }
 
 
@@ -75,8 +76,11 @@ def most_gain_of_workers(recording: TelemetryRecording) -> Measure | Missing:
 
 def limit_with_workers(recording: TelemetryRecording) -> Measure | Missing:
     """What limits the step with the number of workers that is advised, as text."""
-    gain = _predicted(recording)
-    return gain if isinstance(gain, Missing) else text_measure(_THEN[gain.limit])
+    gain, stage = _predicted(recording), slowest_stage(recording)
+    if isinstance(gain, Missing):
+        return gain
+    cheaper = f" (most of it: {stage.text})" if gain.limit == "cores" and isinstance(stage, Measure) else ""
+    return text_measure(_THEN[gain.limit] + cheaper)
 
 
 def _measure(recording: TelemetryRecording, end: str) -> Measure | Missing:
