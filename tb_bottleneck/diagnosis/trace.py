@@ -15,13 +15,20 @@ from tb_bottleneck.bottlenecks.gpu_unused import rule as gpu_unused
 from tb_bottleneck.bottlenecks.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.bottlenecks.places import cause_places
 from tb_bottleneck.bottlenecks.plan import Prediction, predict
-from tb_bottleneck.bottlenecks.rule_types import Verdict
+from tb_bottleneck.bottlenecks.rule_types import WORTH_RECOVERING, Verdict
 from tb_bottleneck.diagnosis.parts import Parts, details_of, headroom_of, trace_unprofiled
 from tb_bottleneck.measures.efficiency.trace_figures import trace_figures
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.user_code.places import Place
 from tb_bottleneck.quality.degradations import degradations_of, host_not_recorded_defect, stacks_defects, warmup_defect
-from tb_bottleneck.quality.trace_defects import Defect, damage_of, fatal_defect, work_ran_on_cpu
+from tb_bottleneck.quality.trace_defects import (
+    MIN_JUDGED_STEPS,
+    Defect,
+    damage_of,
+    fatal_defect,
+    processes_of,
+    work_ran_on_cpu,
+)
 from tb_bottleneck.report.builders.findings import Diagnosis, causes_by_cost
 from tb_bottleneck.report.builders.gains import NotPredicted, trace_confidence
 from tb_bottleneck.report.builders.recording_description import membership_of, trace_origin, trace_window, unused_device
@@ -35,6 +42,7 @@ from tb_bottleneck.report.builders.report_builder import (
 from tb_bottleneck.report.builders.situation import situation_of, timers_text
 from tb_bottleneck.report.builders.trace_report_texts import TraceTexts
 from tb_bottleneck.schema import bottleneck_pb2 as pb
+from tb_bottleneck.trace.columns.device_clock import LAUNCH_SPREAD_NS
 from tb_bottleneck.trace.steps import Steps, find_steps
 from tb_bottleneck.trace.trace import Trace, load
 
@@ -161,21 +169,28 @@ def _judge(recording: Recording, defects: Sequence[Defect], parts: Parts) -> Dia
         unused = gpu_unused.verdict_of(measures)
         return Diagnosis((unused,), Conclusion(unused.regime, unused.judgement.share, "critical"), "high")
     verdicts = judge_all(measures)
-    if any(defect.code == "kernels_before_launch" for defect in defects):
+    unsure = _clocks_differ(recording)
+    if any(defect.code == "kernels_before_launch" for defect in defects) or unsure:
         verdicts = tuple(map(_without_idle_causes, verdicts))
     conclusion = conclusion_of(verdicts)
-    confidence = trace_confidence(recording, defects, conclusion, verdicts)
+    confidence = "low" if unsure else trace_confidence(recording, defects, conclusion, verdicts)
     timers = parts.build("timers", lambda: timers_text(recording))
     situation = " ".join(filter(None, (situation_of(measures, conclusion), timers)))
     return Diagnosis(verdicts, conclusion, confidence, situation)
 
 
+def _clocks_differ(recording: Recording) -> bool:
+    """Returns True if the device's clock was moved, and the error of that may change much of the idle time."""
+    error = len(recording.idle) * LAUNCH_SPREAD_NS if recording.trace.clock_shift_ns else 0
+    return error > WORTH_RECOVERING * recording.account.window
+
+
 def _without_idle_causes(verdict: Verdict[Recording]) -> Verdict[Recording]:
     """Returns the verdict with nothing to recover and with uncertain causes, if it is about time in which the device is
     idle: with clocks that do not agree, it is not known which of the host's work belongs to this time."""
-    if verdict.regime in DEVICE_REGIMES:
+    if verdict.regime in (*DEVICE_REGIMES, Regime.COMMUNICATION):
         return verdict
-    causes = tuple(replace(cause, certain=False) for cause in verdict.judgement.causes)
+    causes = tuple(replace(cause, certain=False, bounded=False) for cause in verdict.judgement.causes)
     judgement = replace(verdict.judgement, causes=causes, recoverable=0.0, doubtful=0.0, sets_pace=False)
     return replace(verdict, judgement=judgement)
 
@@ -188,9 +203,13 @@ def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, st
 
 def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | NotPredicted:
     """Simulates the fixes of those causes whose `certain` and `recurs` are True (see Cause). Returns NotPredicted if
-    the trace is truncated or an error occurs. Raises only MemoryError."""
+    the trace is truncated, damaged or of several processes, or an error occurs. Raises only MemoryError."""
     if recording.trace.truncated:
         return NotPredicted("truncated")
+    if recording.steps.damaged and len(recording.steps) < MIN_JUDGED_STEPS:
+        return NotPredicted("damaged")
+    if processes_of(recording.trace) > 1:
+        return NotPredicted("processes")
     causes = [cause for _, cause in causes_by_cost(diagnosis, _TEXTS) if cause.certain and cause.recurs]
     try:
         return predict(recording, [cause.name for cause in causes])

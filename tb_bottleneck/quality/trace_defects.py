@@ -52,6 +52,8 @@ _CPU_DEVICE_TYPE = 0
 _AUTOGRAD_PROCESSES = {"CPU functions", "CUDA functions"}
 MIN_JUDGED_STEPS = 2
 PROFILER_COST_SHARE = 0.10
+# torch.profiler writes a file for each process; none of 110 public and own recordings has operators of another one.
+OTHER_PROCESS = 0.05
 
 
 @dataclass(frozen=True)
@@ -152,9 +154,12 @@ def damage_of(trace: Trace) -> Iterator[Defect]:
 def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
     """Yields the defects of the trace file that are not fatal. `trace` must have no fatal defect."""
     yield from damage_of(trace)
+    processes = processes_of(trace)
+    if processes > 1:
+        yield Defect("several_processes", False, {"processes": processes})
     yield from debugging_defects(trace.header.context)
-    if steps.left_out:
-        yield Defect("damaged_steps", False, {"steps": steps.left_out})
+    if steps.damaged:
+        yield Defect("damaged_steps", False, {"steps": steps.damaged})
     lost = _launches_without_kernel(trace, steps)
     if lost > LOST_KERNELS_SHARE:
         yield Defect("kernels_lost", False, {"share": lost})
@@ -168,6 +173,16 @@ def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
     overhead = _estimated_overhead(trace, steps) / (steps.end - steps.begin)
     if overhead > PROFILER_COST_SHARE:
         yield Defect("profiler_inflated", False, {"share": overhead, "kind": profiler_setup(trace)})
+
+
+def processes_of(trace: Trace) -> int:
+    """Returns the number of processes whose operators are in the file, without those that have less than OTHER_PROCESS
+    of them."""
+    rows = trace.rows(Kind.CPU_OP)
+    counts: Counter[str] = Counter()
+    for thread, count in enumerate(np.bincount(trace.events.thread[rows]).tolist()):
+        counts[trace.threads[thread].process] += count
+    return sum(count >= OTHER_PROCESS * max(len(rows), 1) for count in counts.values())
 
 
 def _kernels_before_launch(trace: Trace) -> float:

@@ -16,6 +16,8 @@ The deviations of the gain are logarithms. Deviations of independent sources add
 from collections.abc import Iterable, Mapping
 from math import exp, hypot, log, sqrt
 
+import numpy as np
+
 from tb_bottleneck.base.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.measures.unaffected_steps import fast_step
@@ -102,12 +104,22 @@ def without_fixes(graph: ModifiedGraph, host_scale: HostScale) -> Variants:
 def gain_of(before: Variants, after: Variants) -> Gain:
     """Returns the gain of the fixes that `after` has and `before` lacks. All three values are at least 1, because users
     revert a fix that slows training."""
-    gain = _ratio(before.expected, after.expected, _shortest(before, after))
+    gain = _ratio(before.expected, after.expected, _shortest(before, after)) / _possible_excess(before, after)
     errors = errors_of(before, after)
     found = with_bounds(gain, errors)
     doubt = max(errors, key=lambda source: sum(errors[source]))
     expected, low, high = (max(ratio, 1.0) for ratio in (found.expected, found.low, found.high))
     return Gain(expected, low, high, doubt)
+
+
+def _possible_excess(before: Variants, after: Variants) -> float:
+    """Returns by how much the gain of the steps may exceed that of damaged ones, which were left out: mean of the steps
+    / its lower 95 % limit, from their deviation. 1 if no step was left out."""
+    steps = before.expected.base.recording.steps
+    gains = before.expected.simulated_steps() / np.maximum(after.expected.simulated_steps(), 1.0)
+    if not steps.damaged or len(gains) < 2:
+        return 1.0
+    return exp(QUANTILE * float(np.std(np.log(np.maximum(gains, SMALLEST_GAIN)), ddof=1)) / sqrt(len(gains)))
 
 
 def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float]]:

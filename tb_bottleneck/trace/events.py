@@ -21,6 +21,7 @@ from tb_bottleneck.trace.columns.messages import Message, Messages, message_rows
 from tb_bottleneck.trace.columns.number_columns import narrow, times
 from tb_bottleneck.trace.columns.packed_column import SumColumn, packed
 from tb_bottleneck.trace.columns.scanned_events import ScannedColumns
+from tb_bottleneck.trace.kinds import DEVICE_KINDS
 from tb_bottleneck.trace.table import Bools, Ints, Rows, Table, column
 
 # Longer than any recording. Kineto writes longer durations if a number overflows. HolisticTraceAnalysis ignores them,
@@ -211,6 +212,8 @@ class EventsBuilder:
             self._count_odd(good & measured, duration)
         label = self._labels.of(events)
         kind = kinds_of(label)
+        if not sound:  # without a duration, the work of a device does not count; the host's events still have a place
+            keep &= (duration >= 0) | ~np.isin(kind, list(DEVICE_KINDS))
         columns = {
             "start": start,
             "duration": duration if sound else np.maximum(duration, 0),

@@ -6,70 +6,24 @@ last device operation launched in the step. Device operations are never cut at t
 """
 
 import re
-from collections import Counter
 
 import numpy as np
 
-from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.measure import Record
-from tb_bottleneck.base.units import NS_PER_S
 from tb_bottleneck.knowledge.catalogue import activity_patterns, first_match
+from tb_bottleneck.trace.damaged_steps import (
+    MOST_OVERLAPS,
+    SHORTEST_JUMP_NS,
+    damaged_steps,
+    overlapping,
+    parts_between_jumps,
+)
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.period import find_period
 from tb_bottleneck.trace.runtime_calls import Role
 from tb_bottleneck.trace.table import Ints, Rows
 from tb_bottleneck.trace.trace import Trace
-
-# An operator with this many calls or fewer does not show a period.
-MIN_ITERATIONS = 3
-# At least this many operators must have the same number of calls. Fewer could have equal numbers by chance.
-MIN_NAMES = 3
-# More than this share of the calls must be inside the iteration that they belong to. A few may be out of order.
-IN_TURN = 0.9
-# A first iteration longer than this many times the median is warm-up.
-OUTLIER = 3.0
-
-
-def find_period(trace: Trace) -> Ints:
-    """Finds the iterations of a training loop without step annotations from the operators that repeat.
-
-    Returns the start of each iteration in ns, except that the last element is the end of the last complete iteration.
-    Empty if no period is found.
-
-    In a training loop, some operators run exactly once per iteration, such as a loss or a pooling layer. These
-    operators have the same number of calls and the same order in each iteration. The number of calls that most operator
-    names share is the number of iterations, if the calls of these names take turns. The name that is called first marks
-    the start of an iteration. One of the names must be a backward operator, because the layers of one forward pass
-    repeat, too, but without a backward pass between them. The last iteration is left out, because no later start shows
-    its end.
-
-    Iterations at the start that are longer than OUTLIER times the median are left out as warm-up.
-    """
-    rows = trace.rows(Kind.CPU_OP)
-    first, which = distinct_rows(trace.events.name[rows])
-    names, counts = trace.events.name[rows[first]], np.bincount(which, minlength=len(first))
-    by_name, ends = rows[np.argsort(which, kind="stable")], np.cumsum(counts)
-    tally = Counter(int(n) for n in counts if n > MIN_ITERATIONS)
-    for iterations, agreeing in tally.most_common(3):
-        if agreeing < MIN_NAMES:
-            break
-        members = np.flatnonzero(counts == iterations)
-        if not any("ackward" in trace.names[name] for name in names[members]):
-            continue
-        times = trace.events.start[by_name[(ends[members] - iterations)[:, None] + np.arange(iterations)]]
-        anchor = times[np.argmin(times[:, 0])]
-        # The last iteration has no successor that ends it, so it only ends the one before.
-        within = (times[:, :-1] >= anchor[:-1]) & (times[:, :-1] < anchor[1:])
-        if within.mean() > IN_TURN:
-            return _without_warmup(anchor)
-    return np.empty(0, np.int64)
-
-
-def _without_warmup(begins: Ints) -> Ints:
-    lengths = np.diff(begins)
-    steady = np.flatnonzero(lengths <= OUTLIER * np.median(lengths))
-    return begins[steady[0] :] if len(steady) else begins
-
 
 _PROFILER_STEP = re.compile(r"^ProfilerStep")
 _NUMBER = re.compile(r"^ProfilerStep#(\d{1,9})$", re.ASCII)
@@ -90,14 +44,14 @@ class Steps(Record, frozen=True, eq=False):
     `basis` says how the steps were found: "profiler_step" (from annotations of the profiler), "inferred" (from
     optimizer calls or a period of operators) or "whole" (the whole recording is one step). `host` has the times in ns
     at which steps begin and end on the host. A launch belongs to the step in which it is on the host. `edges` and
-    `host` have one element more than there are steps. No step is empty. `left_out` is the number of damaged steps
-    before and after these (`_without_damaged`).
+    `host` have one element more than there are steps. No step is empty. `damaged` is the number of steps that were
+    left out because they are damaged (damaged_steps.py).
     """
 
     basis: str
     edges: Ints
     host: Ints
-    left_out: int = 0
+    damaged: int = 0
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -125,17 +79,22 @@ def find_steps(trace: Trace) -> Steps | None:
     The steps are taken from the profiler's step annotations. If there are none, they are taken from optimizer calls,
     then from a period of operators (`find_period`). If nothing of this exists, the whole recording is one step.
     """
-    marks = _without_stub(trace, step_marks(trace))
+    recorded = step_marks(trace)
+    jumped = _jumps_in_last(trace, recorded)
+    marks = recorded[:-1] if jumped and len(recorded) > 1 else _without_stub(trace, recorded)
     if len(marks):
         starts, ends = trace.events.start[marks], trace.events.end[marks]
-        return _without_damaged(trace, _with_device_ends(trace, "profiler_step", np.append(starts, ends.max())))
+        found = _with_device_ends(trace, "profiler_step", np.append(starts, ends.max()))
+        at_marks = np.searchsorted(_issues(trace), np.append(starts, ends.max()))
+        unmarked = at_marks[0] > STUB_SHARE * np.median(np.diff(at_marks))  # the first step lacks its mark
+        return _without_damaged(trace, Steps(found.basis, found.edges, found.host, int(jumped) + int(unmarked)))
     optimizer = _last_ends(trace, _rows_named(trace, _OPTIMIZER_STEP))
     if len(optimizer) > MIN_INFERRED_STEPS:
         return _without_damaged(trace, _with_device_ends(trace, "inferred", optimizer))
     period = find_period(trace)
     if len(period) > MIN_INFERRED_STEPS:
         return _without_damaged(trace, _with_device_ends(trace, "inferred", period))
-    return _whole(trace)
+    return _without_damaged(trace, _whole(trace))
 
 
 def step_marks(trace: Trace) -> Rows:
@@ -147,48 +106,57 @@ def step_marks(trace: Trace) -> Rows:
     return _rows_named(trace, _PROFILER_STEP)
 
 
+def _jumps_in_last(trace: Trace, marks: Rows) -> bool:
+    """Returns True if the clock jumps in the last of `marks`: events of the step follow long after its end."""
+    starts = trace.events.start[:]
+    if not len(marks) or int(starts[-1]) - int(trace.events.end[marks[-1]]) < SHORTEST_JUMP_NS:
+        return False
+    first, *_ = sorted(parts_between_jumps(starts), key=lambda part: part.start)
+    return first.stop < len(starts) and bool(trace.events.start[marks[-1]] <= starts[first.stop - 1])
+
+
 def _without_empty(steps: Steps) -> Steps | None:
     """Returns `steps` without steps of 0 ns, which a damaged file can have; None if no step remains."""
     later = np.diff(steps.edges) > 0
     if later.all():
         return steps
     kept = np.append(True, later)
-    return Steps(steps.basis, steps.edges[kept], steps.host[kept]) if later.any() else None
+    return Steps(steps.basis, steps.edges[kept], steps.host[kept], steps.damaged) if later.any() else None
 
 
-LOST_IN_STEP = 0.05
-"""A step is damaged if this share of its launches has no work on the device, although another step has all of it."""
-JUMP_FROM, SHORTEST_JUMP_NS = 100.0, 10 * NS_PER_S
-"""A step is damaged if it is this many times as long as the median step, and as long as SHORTEST_JUMP_NS: the clock
-jumped, or the process was stopped. Both are choices."""
-
-
-def _without_damaged(trace: Trace, found: Steps) -> Steps | None:
+def _without_damaged(trace: Trace, found: Steps | None) -> Steps | None:
     """Returns the longest sequence of `found` steps that are neither damaged nor empty; all that are not empty if each
     is damaged. None if all are empty."""
-    steps = _without_empty(found)
-    if steps is None or len(steps) < 2:
-        return steps
-    durations, ops, calls = steps.durations, trace.all_device_ops, trace.calls
-    usual = np.sort(durations)[(len(durations) - 1) // 2]
-    damaged = (durations > JUMP_FROM * usual) & (durations > SHORTEST_JUMP_NS)
-    if len(ops) and len(calls):
-        has_work = np.zeros(len(calls), np.bool_)
-        has_work[ops.call[ops.launched]] = True
-        step = np.searchsorted(steps.host, calls.start, side="right") - 1
-        launching = (calls.role == Role.LAUNCH) & (step >= 0) & (step < len(steps))
-        launches = np.bincount(step[launching], minlength=len(steps))
-        lost = np.bincount(step[launching & ~has_work], minlength=len(steps))
-        if ((launches > 0) & (lost == 0)).any():  # otherwise, these launches are not linked to their work
-            damaged |= lost > LOST_IN_STEP * launches
+    steps = _without_empty(found) if found is not None else None
+    if steps is None:
+        return None
+    if len(steps) < 2:
+        return _judged_alone(trace, steps)
+    damaged = damaged_steps(trace, steps.edges, steps.host, step_numbers(trace, steps))
     if damaged.all():
         return steps
-    edges = np.flatnonzero(np.diff(np.concatenate(([True], damaged, [True])).astype(np.int8)))
-    begin, end = edges[::2], edges[1::2]
+    bounds = np.flatnonzero(np.diff(np.concatenate(([True], damaged, [True])).astype(np.int8)))
+    begin, end = bounds[::2], bounds[1::2]
     longest = int(np.argmax(end - begin))
     kept = slice(int(begin[longest]), int(end[longest]) + 1)
     left_out = len(steps) - int(end[longest] - begin[longest])
-    return Steps(steps.basis, steps.edges[kept], steps.host[kept], left_out)
+    return Steps(steps.basis, steps.edges[kept], steps.host[kept], steps.damaged + left_out)
+
+
+def _judged_alone(trace: Trace, step: Steps) -> Steps:
+    """Returns a single `step`: its larger part if the clock jumps in it. It counts as damaged then, or if work of the
+    device overlaps."""
+    if len(trace.all_device_ops) and overlapping(trace).mean() > MOST_OVERLAPS:
+        step = Steps(step.basis, step.edges, step.host, step.damaged + 1)
+    ops, rows = trace.device_ops, trace.rows(Kind.CPU_OP)
+    starts, ends = (ops.start[:], ops.end[:]) if len(ops) else (trace.events.start[rows], trace.events.end[rows])
+    inside = (starts >= step.begin) & (starts < step.end)
+    parts = parts_between_jumps(starts[inside])
+    if len(parts) < 2:
+        return step
+    begin, end = int(starts[inside][parts[0]][0]), int(ends[inside][parts[0]].max())
+    edges = np.array([step.begin if parts[0].start == 0 else begin, end])
+    return Steps(step.basis, edges, np.maximum(np.minimum(step.host, end), edges[0]), step.damaged + 1)
 
 
 def step_numbers(trace: Trace, steps: Steps) -> tuple[int, ...]:
@@ -215,15 +183,20 @@ def _without_stub(trace: Trace, marks: Rows) -> Rows:
     """
     if len(marks) < 2:
         return marks
-    issues = trace.events.start[trace.rows(Kind.CPU_OP, Kind.CALL)]
-    if len(trace.device_ops) and len(trace.calls):
-        issues = np.sort(trace.device_ops.issued(trace.calls))  # one call may replay all work of a step
     edges = np.append(trace.events.start[marks], trace.events.end[marks].max())
-    work = np.diff(np.searchsorted(issues, edges))
+    work = np.diff(np.searchsorted(_issues(trace), edges))
     little = work[-1] < STUB_SHARE * np.median(work[:-1])
     length = trace.events.duration[marks]
     short = length[-1] < STUB_SHARE * np.median(length[:-1])
     return marks[:-1] if little and (short or work[-1] == 0) else marks
+
+
+def _issues(trace: Trace) -> Ints:
+    """Returns the sorted times (ns) at which the work of devices was issued; without it, those of operators and calls.
+    One call may replay all work of a step."""
+    if len(trace.device_ops) and len(trace.calls):
+        return np.sort(trace.device_ops.issued(trace.calls))
+    return trace.events.start[trace.rows(Kind.CPU_OP, Kind.CALL)]
 
 
 def _last_ends(trace: Trace, rows: Rows) -> Ints:

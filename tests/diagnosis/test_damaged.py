@@ -47,6 +47,30 @@ def an_hour_passes(of: list[Event]) -> None:
             each["ts"] += 3_600e6
 
 
+def an_hour_passes_in_the_last_step(of: list[Event]) -> None:
+    for each in of:
+        if each["ts"] >= (STEPS - 0.5) * STEP_US:
+            each["ts"] += 3_600e6
+
+
+def a_mark_is_missing(of: list[Event]) -> None:
+    of.remove(next(each for each in of if each["name"] == "ProfilerStep#2"))
+
+
+def the_first_mark_is_missing(of: list[Event]) -> None:
+    of.remove(next(each for each in of if each["name"] == "ProfilerStep#0"))
+
+
+def kernels_overlap(of: list[Event]) -> None:
+    for each in kernels(of)[2 * PRODUCTS : 3 * PRODUCTS : 3]:
+        each["dur"] = 1.5 * KERNEL_US
+
+
+def kernels_of_negative_length(of: list[Event]) -> None:
+    for each in kernels(of)[2 * PRODUCTS : 3 * PRODUCTS : 3]:
+        each["dur"] = -each["ts"]
+
+
 def kernels_twice(of: list[Event]) -> None:
     of += kernels(of)
 
@@ -82,6 +106,11 @@ def report_of(folder: Path, change: Callable[[list[Event]], None] | None = None)
     [
         (first_kernels_missing, "damaged_steps"),
         (an_hour_passes, "damaged_steps"),
+        (an_hour_passes_in_the_last_step, "damaged_steps"),
+        (a_mark_is_missing, "damaged_steps"),
+        (the_first_mark_is_missing, "damaged_steps"),
+        (kernels_overlap, "damaged_steps"),
+        (kernels_of_negative_length, "damaged_steps"),
         (kernels_twice, "events_twice"),
         (an_endless_kernel, "events_lost"),
         (the_clock_of_the_device_is_early, "device_clock_moved"),
@@ -141,3 +170,40 @@ def test_an_empty_step_beside_kernels_without_a_link_to_their_launch_is_not_the_
     report = report_of(tmp_path, without_links)
     assert "damaged_steps" not in [reason.code for reason in report.health.reasons]
     assert report.window.steps >= STEPS - 2
+
+
+def test_nothing_is_predicted_from_one_undamaged_step(tmp_path: Path) -> None:
+    def two_steps_left(of: list[Event]) -> None:
+        of[:] = [each for each in of if each["ts"] < 2 * STEP_US]
+        for each in kernels(of)[:3]:
+            of.remove(each)
+
+    report = report_of(tmp_path, two_steps_left)
+    assert report.window.steps == 1
+    assert {finding.speedup.basis for finding in report.findings} == {"none"}
+    assert "fewer than two undamaged steps" in report.replay.because
+
+
+def test_the_work_of_two_processes_in_one_file_is_not_told_apart(tmp_path: Path) -> None:
+    def of_another_process(of: list[Event]) -> None:
+        of += [each | {"pid": 2} for each in of if each["cat"] != "kernel"]
+
+    report = report_of(tmp_path, of_another_process)
+    assert "several_processes" in [reason.code for reason in report.health.reasons]
+    assert report.verdict.confidence == "low"
+    assert {finding.speedup.basis for finding in report.findings} == {"none"}
+
+
+def test_a_moved_clock_leaves_no_gain_of_short_idle_times(tmp_path: Path) -> None:
+    """Twenty gaps in 2.5 ms: an error of 20 us each is a sixth of the step."""
+
+    def short_kernels_early(of: list[Event]) -> None:
+        for each in of:
+            each["ts"] /= 2
+            each["dur"] = 3 if each["cat"] == "kernel" else each["dur"] / 2
+        the_clock_of_the_device_is_early(of)
+
+    report = report_of(tmp_path, short_kernels_early)
+    assert "device_clock_moved" in [reason.code for reason in report.health.reasons]
+    assert report.verdict.confidence == "low"
+    assert all(f.speedup.basis == "none" for f in report.findings if f.regime == "launch")

@@ -16,7 +16,8 @@ from tb_bottleneck.trace.columns.messages import NO_MESSAGE
 from tb_bottleneck.trace.events import Events
 from tb_bottleneck.trace.header import read_header
 from tb_bottleneck.trace.kinds import Kind
-from tb_bottleneck.trace.steps import find_period, find_steps, step_numbers
+from tb_bottleneck.trace.period import find_period
+from tb_bottleneck.trace.steps import find_steps, step_numbers
 from tb_bottleneck.trace.trace import Trace, load
 
 ITERATION_NS = 1_000_000

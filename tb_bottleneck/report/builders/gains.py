@@ -25,11 +25,15 @@ from tb_bottleneck.replay.simulator import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, C
 from tb_bottleneck.report.figure_text import VAGUE
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
+UNSURE = ("truncated", "damaged", "processes")
+"""Reasons for which the recording does not even show a bound of the gains."""
+
 
 class NotPredicted(Record, frozen=True):
     """Replaces a prediction that could not be made. `because` is a key of the table `words` in scenarios.toml.
 
-    `because` is "broken" if the replay raised an error, and "truncated" if parts of the file are missing.
+    `because` is "broken" if the replay raised an error; or one of UNSURE: "truncated" if parts of the file are missing,
+    "damaged" if fewer than two undamaged steps are left, "processes" if the file has operators of several processes.
     """
 
     because: str
@@ -160,7 +164,7 @@ def _recording_confidence(recording: Recording, defects: Sequence[Defect]) -> st
     doubtful = any(defect.code in doubtful_codes for defect in defects)
     # A single step, or steps unlike the others, do not show what the run does. A truncated file lacks whole threads or
     # kinds of events: the profiler does not write events in the order of time.
-    partial = any(defect.code in ("atypical_steps", "truncated") for defect in defects)
+    partial = any(defect.code in ("atypical_steps", "truncated", "several_processes") for defect in defects)
     is_sample = recording.steps.basis != "whole" and len(recording.steps) > 1 and not partial
     if unexplained > LARGE_UNEXPLAINED_SHARE or not is_sample:
         return "low"
@@ -187,7 +191,7 @@ def stated_gain(
     the report already says why nothing was predicted from the recording. The basis is "none" if parts of the file are
     missing, because the recorded operations may have waited for operations in the missing parts.
     """
-    if isinstance(prediction, NotPredicted) and prediction.because == "truncated":
+    if isinstance(prediction, NotPredicted) and prediction.because in UNSURE:
         return _none()
     if isinstance(prediction, Prediction) and cause.name in prediction.gains:
         return simulated_speedup(cause.name, prediction)

@@ -24,6 +24,8 @@ ALIKE, ALIKE_NS = 0.1, 20_000
 LAUNCH_NS = 6_000
 """Least time from the start of a launch to its kernel: the median of 38 public recordings (2 to 26 us where the queue
 of the device is empty)."""
+LAUNCH_SPREAD_NS = 20_000
+"""By this much, times from a launch to its kernel differ between these recordings."""
 
 
 def with_host_clock(events: Events) -> tuple[Events, int]:
