@@ -6,6 +6,7 @@ from tb_bottleneck.base.units import duration_text, share_text
 from tb_bottleneck.report.cross_check import sentences_of
 from tb_bottleneck.report.digest import shown_ns, step_ns_of
 from tb_bottleneck.report.figure_text import (
+    VAGUE,
     bounds_text,
     factor_text,
     gain_range_text,
@@ -255,6 +256,8 @@ def gain_text(speedup: pb.Speedup) -> str:
         measured = f"{factor_text(speedup.expected)} ({bounds_text(speedup.low, speedup.high)}) with {speedup.assumes}"
         return f"; measured {measured}{predicted}"
     if speedup.basis == "estimate":
-        least = factor_text(speedup.low)
-        return f"; roughly {factor_text(speedup.expected)} as fast ({least} or more, from measured changes)"
+        least, changes = factor_text(speedup.low), "from measured changes"
+        if speedup.high > VAGUE * speedup.low:
+            return f"; {least} as fast or more ({changes}, which differ widely: measure it)"
+        return f"; roughly {factor_text(speedup.expected)} as fast ({least} or more, {changes})"
     return "; no gain is predicted"

@@ -83,6 +83,8 @@ def _of_basis(gain: pb.Speedup) -> str:
         measured = _simulated(gain.expected, gain.low, gain.high).removeprefix("about ")
         predicted = f", predicted {_times(gain.predicted, 1)}{_TIMES}" if gain.HasField("predicted") else ""
         return f"measured {measured}{predicted}"
+    if gain.basis == "estimate" and gain.high > VAGUE * gain.low:
+        return f"{_times(gain.low, 1)}{_TIMES} faster or more (measure it)"
     if gain.basis == "estimate":
         return f"roughly {_times(gain.expected, 1)}{_TIMES} faster ({_times(gain.low, 1)}{_TIMES} or more)"
     most = f"{_times(gain.high, 1)}{_TIMES} faster"

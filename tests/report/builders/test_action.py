@@ -63,6 +63,8 @@ def test_digits_follow_the_interval(total, low, high, text):
 def test_a_wide_interval_has_no_middle():
     wide = said(report(plan=[step("Fix it", 5.4, 1.6, 6.0)]))
     assert wide == "Fix it: 1.6 to 6.0x faster (measure it)"
+    estimate = said(report(findings=[finding(expected=3.7, low=1.3, high=27.0, basis="estimate")]))
+    assert estimate == "Use more workers: 1.3x faster or more (measure it)"
 
 
 def test_a_bound_is_an_upper_limit():

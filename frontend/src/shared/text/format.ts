@@ -163,6 +163,7 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
       }
       return { gain: `up to ${times(gain.expected)}`, basis: gain.unless ? `if all of this time disappeared; ${gain.unless}` : "an upper bound, if all of this time disappeared" };
     case "estimate":
+      if (gain.high > VAGUE * gain.low) return { gain: `${times(gain.low)} or more`, basis: "from measured changes, which differ widely; measure it" };
       return { gain: `roughly ${times(gain.expected)}`, basis: `from measured changes, ${times(gain.low)} or more` };
     case "trial":
       return { gain: times(gain.expected), basis: `measured${among(gain)} with ${gain.assumes}${gain.predicted === undefined ? "" : `; ${times(gain.predicted)} was predicted`}` };

@@ -73,6 +73,7 @@ test("a speedup states its basis", () => {
   assert.equal(format.speedup(gain("replay", 1.69, 1.69)).basis, "simulated on this recording");
   assert.equal(format.speedup(gain("bound")).gain, "up to 1.69×");
   assert.deepEqual(format.speedup(gain("estimate")), { gain: "roughly 1.69×", basis: "from measured changes, 1.30× or more" });
+  assert.deepEqual(format.speedup({ ...gain("estimate"), high: 9 }), { gain: "1.30× or more", basis: "from measured changes, which differ widely; measure it" });
 });
 
 test("no speedup is shown if none was predicted", () => {
