@@ -16,7 +16,7 @@ _DEVICE_WORK = (Role.LAUNCH, Role.COPY, Role.FILL)
 WORSE_BY = 0.05
 """A step is damaged if the share of its launches, copies and fills without work on the device, or the share of its work
 that overlaps, exceeds that of the best step by this."""
-OVERLAP_NS = 1_000
+OVERLAP_NS = 500
 """Shorter overlaps of the work of one stream do not count: on H100s, the work of healthy recordings overlaps by 1 to 4
 us, in up to 2 % of the operations."""
 MIN_OVERLAPS, MOST_OVERLAPS = 3, 0.03
@@ -27,24 +27,32 @@ JUMP_FROM, SHORTEST_JUMP_NS = 100.0, 10 * NS_PER_S
 jumped, or the process was stopped. Both are choices."""
 
 
-def damaged_steps(trace: Trace, edges: Ints, host: Ints, numbers: tuple[int, ...]) -> Bools:
-    """Returns a mask of the steps. Step i is [edges[i], edges[i + 1]) in ns, and [host[i], host[i + 1]) on the host.
-    `numbers` are the numbers that the profiler gave the steps; empty if not known."""
+def damaged_steps(trace: Trace, edges: Ints, host: Ints, numbers: tuple[int, ...]) -> tuple[Bools, bool]:
+    """Returns a mask of the steps, and True if the recording before them is damaged, on which the first one depends.
+
+    Step i is [edges[i], edges[i + 1]) in ns, and [host[i], host[i + 1]) on the host. `numbers` are the numbers that the
+    profiler gave the steps; empty if not known."""
     durations = np.diff(edges)
     usual = np.sort(durations)[(len(durations) - 1) // 2]
     damaged = (durations > JUMP_FROM * usual) & (durations > SHORTEST_JUMP_NS)
     if numbers:  # the mark after the step is missing, so the step contains the next one
         damaged |= np.append(np.diff(numbers) != 1, False)
-    ops, calls = trace.all_device_ops, trace.calls
+    ops, calls, before = trace.all_device_ops, trace.calls, False
     if len(ops) and len(calls) and len(durations) > 1:
+        worse = np.zeros(len(durations) + 1, np.bool_)
         has_work = np.zeros(len(calls), np.bool_)
         has_work[ops.call[ops.launched]] = True
         launching = np.isin(calls.role, _DEVICE_WORK)
-        damaged |= _worse(_share(host, calls.start[launching], ~has_work[launching]))
+        worse |= _worse(_share(_and_before(host), calls.start[launching], ~has_work[launching]))
         overlaps = overlapping(trace)
         if np.count_nonzero(overlaps) >= MIN_OVERLAPS:
-            damaged |= _worse(_share(edges, ops.start[:], overlaps))
-    return np.asarray(damaged, np.bool_)
+            worse |= _worse(_share(_and_before(edges), ops.start[:], overlaps))
+        damaged, before = damaged | worse[1:], bool(worse[0])
+    return np.asarray(damaged, np.bool_), before
+
+
+def _and_before(edges: Ints) -> Ints:
+    return np.append(np.iinfo(np.int64).min, edges)
 
 
 def overlapping(trace: Trace) -> Bools:

@@ -132,7 +132,7 @@ def _without_damaged(trace: Trace, found: Steps | None) -> Steps | None:
         return None
     if len(steps) < 2:
         return _judged_alone(trace, steps)
-    damaged = damaged_steps(trace, steps.edges, steps.host, step_numbers(trace, steps))
+    damaged, before = damaged_steps(trace, steps.edges, steps.host, step_numbers(trace, steps))
     if damaged.all():
         return steps
     bounds = np.flatnonzero(np.diff(np.concatenate(([True], damaged, [True])).astype(np.int8)))
@@ -140,7 +140,7 @@ def _without_damaged(trace: Trace, found: Steps | None) -> Steps | None:
     longest = int(np.argmax(end - begin))
     kept = slice(int(begin[longest]), int(end[longest]) + 1)
     left_out = len(steps) - int(end[longest] - begin[longest])
-    return Steps(steps.basis, steps.edges[kept], steps.host[kept], steps.damaged + left_out)
+    return Steps(steps.basis, steps.edges[kept], steps.host[kept], steps.damaged + left_out + int(before))
 
 
 def _judged_alone(trace: Trace, step: Steps) -> Steps:
