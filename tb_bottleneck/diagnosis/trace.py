@@ -206,7 +206,8 @@ def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | NotPredi
     the trace is truncated, damaged or of several processes, or an error occurs. Raises only MemoryError."""
     if recording.trace.truncated:
         return NotPredicted("truncated")
-    if recording.steps.damaged and len(recording.steps) < MIN_JUDGED_STEPS:
+    steps = recording.steps
+    if steps.damaged and len(steps) + steps.others < MIN_JUDGED_STEPS:
         return NotPredicted("damaged")
     if processes_of(recording.trace) > 1:
         return NotPredicted("processes")

@@ -44,14 +44,15 @@ class Steps(Record, frozen=True, eq=False):
     `basis` says how the steps were found: "profiler_step" (from annotations of the profiler), "inferred" (from
     optimizer calls or a period of operators) or "whole" (the whole recording is one step). `host` has the times in ns
     at which steps begin and end on the host. A launch belongs to the step in which it is on the host. `edges` and
-    `host` have one element more than there are steps. No step is empty. `damaged` is the number of steps that were
-    left out because they are damaged (damaged_steps.py).
+    `host` have one element more than there are steps. No step is empty. `damaged` is the number of damaged steps
+    (damaged_steps.py), and `others` that of whole steps that they separate from these.
     """
 
     basis: str
     edges: Ints
     host: Ints
     damaged: int = 0
+    others: int = 0
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -139,8 +140,9 @@ def _without_damaged(trace: Trace, found: Steps | None) -> Steps | None:
     begin, end = bounds[::2], bounds[1::2]
     longest = int(np.argmax(end - begin))
     kept = slice(int(begin[longest]), int(end[longest]) + 1)
-    left_out = len(steps) - int(end[longest] - begin[longest])
-    return Steps(steps.basis, steps.edges[kept], steps.host[kept], steps.damaged + left_out + int(before))
+    count = steps.damaged + int(np.count_nonzero(damaged)) + int(before)
+    others = int(np.count_nonzero(~damaged) - (end[longest] - begin[longest]))
+    return Steps(steps.basis, steps.edges[kept], steps.host[kept], count, others)
 
 
 def _judged_alone(trace: Trace, step: Steps) -> Steps:

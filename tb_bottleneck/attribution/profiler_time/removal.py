@@ -198,4 +198,4 @@ def _mapped_trace(trace: Trace, mapped: TimeMap) -> Trace:
 
 
 def _mapped_steps(steps: Steps, mapped: TimeMap) -> Steps:
-    return Steps(steps.basis, mapped.without(steps.edges), mapped.without(steps.host), steps.damaged)
+    return Steps(steps.basis, mapped.without(steps.edges), mapped.without(steps.host), steps.damaged, steps.others)
