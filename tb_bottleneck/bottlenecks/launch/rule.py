@@ -14,7 +14,7 @@ Source: 10 %: traceml's warning level for overheads (diagnostics/step_time/polic
 from dataclasses import replace
 
 from tb_bottleneck.base.measure import Measure, Missing, Record
-from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, Regime
 from tb_bottleneck.bottlenecks.allocator.facts import fitting_batch
 from tb_bottleneck.bottlenecks.communication.facts import data_parallel_devices, devices_used, idle_during_other_devices
 from tb_bottleneck.bottlenecks.compute.kernels import kernel_time, kernels
@@ -74,7 +74,8 @@ MOST_IN_CELLS = 0.25
 # One check per step, such as that of a gradient scaler, is usual. A loop or checks with this share of the window are
 # worth naming: one line of code changes them. Both numbers are choices.
 SEVERAL_CHECKS, MIN_SPECIFIC_SHARE = 3.0, 0.05
-# From this share of the window on, a larger batch is worth the change of the learning rate that it needs. A choice.
+# From this share of the window on, and if there is little else to fix, a larger batch is worth the change of the
+# learning rate that it needs. A choice.
 MOSTLY_LAUNCHES = 0.5
 # If this part of the launch overhead is in an optimizer that loops, small kernels are no cause of their own.
 ALL_BY_OPTIMIZER = 0.9
@@ -180,7 +181,8 @@ def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]
     if loop and loop[0].cost_share >= ALL_BY_OPTIMIZER * share:
         causes = []  # nothing else launches small kernels
     found = (*causes, *_CHECKS.causes(measures), *_UNBATCHED.causes(measures), *loop)
-    larger = share >= MOSTLY_LAUNCHES and isinstance(measures(batch_to_try), Measure)
+    others = sum(measures.account.share(regime) for regime in AVOIDABLE_REGIMES) - share
+    larger = share >= MOSTLY_LAUNCHES and others < FIRES_AT and isinstance(measures(batch_to_try), Measure)
     if larger and [cause.name for cause in found] == ["small_kernels"]:  # no line of the program is to blame
         return (Cause("small_batch", share, _SMALL_BATCH, bounded=False), *found)
     return found
