@@ -169,11 +169,10 @@ def _judge(recording: Recording, defects: Sequence[Defect], parts: Parts) -> Dia
         unused = gpu_unused.verdict_of(measures)
         return Diagnosis((unused,), Conclusion(unused.regime, unused.judgement.share, "critical"), "high")
     verdicts = judge_all(measures)
-    unsure = _clocks_differ(recording)
-    if any(defect.code == "kernels_before_launch" for defect in defects) or unsure:
+    if any(defect.code == "kernels_before_launch" for defect in defects):
         verdicts = tuple(map(_without_idle_causes, verdicts))
     conclusion = conclusion_of(verdicts)
-    confidence = "low" if unsure else trace_confidence(recording, defects, conclusion, verdicts)
+    confidence = "low" if _clocks_differ(recording) else trace_confidence(recording, defects, conclusion, verdicts)
     timers = parts.build("timers", lambda: timers_text(recording))
     situation = " ".join(filter(None, (situation_of(measures, conclusion), timers)))
     return Diagnosis(verdicts, conclusion, confidence, situation)
@@ -201,16 +200,24 @@ def _places(recording: Recording, diagnosis: Diagnosis) -> dict[tuple[Regime, st
     return {named: cause_places(recording, *named) for named in causes}
 
 
+def _unsure(recording: Recording) -> str:
+    """Returns why the recording does not even show a bound of the gains, as in gains.UNSURE; empty if it does."""
+    trace, steps = recording.trace, recording.steps
+    reasons = {
+        "truncated": bool(trace.truncated),
+        "damaged": steps.damaged > 0 and len(steps) + steps.others < MIN_JUDGED_STEPS,
+        "processes": processes_of(trace) > 1,
+        "clocks": _clocks_differ(recording),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
 def _replay(recording: Recording, diagnosis: Diagnosis) -> Prediction | NotPredicted:
     """Simulates the fixes of those causes whose `certain` and `recurs` are True (see Cause). Returns NotPredicted if
-    the trace is truncated, damaged or of several processes, or an error occurs. Raises only MemoryError."""
-    if recording.trace.truncated:
-        return NotPredicted("truncated")
-    steps = recording.steps
-    if steps.damaged and len(steps) + steps.others < MIN_JUDGED_STEPS:
-        return NotPredicted("damaged")
-    if processes_of(recording.trace) > 1:
-        return NotPredicted("processes")
+    the recording does not allow it, or an error occurs. Raises only MemoryError."""
+    unsure = _unsure(recording)
+    if unsure:
+        return NotPredicted(unsure)
     causes = [cause for _, cause in causes_by_cost(diagnosis, _TEXTS) if cause.certain and cause.recurs]
     try:
         return predict(recording, [cause.name for cause in causes])

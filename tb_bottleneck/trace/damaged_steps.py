@@ -22,6 +22,8 @@ us, in up to 2 % of the operations."""
 MIN_OVERLAPS, MOST_OVERLAPS = 3, 0.03
 """Fewer overlaps in a recording do not count. If there is a single step, more than this share of its work is damage.
 Both are choices."""
+MERGED_FROM = 1.5
+"""A step is this many times as long as the median step if it contains the next one. A choice between one and two."""
 JUMP_FROM, SHORTEST_JUMP_NS = 100.0, 10 * NS_PER_S
 """A step is damaged if it is this many times as long as the median step, and as long as SHORTEST_JUMP_NS: the clock
 jumped, or the process was stopped. Both are choices."""
@@ -35,8 +37,8 @@ def damaged_steps(trace: Trace, edges: Ints, host: Ints, numbers: tuple[int, ...
     durations = np.diff(edges)
     usual = np.sort(durations)[(len(durations) - 1) // 2]
     damaged = (durations > JUMP_FROM * usual) & (durations > SHORTEST_JUMP_NS)
-    if numbers:  # the mark after the step is missing, so the step contains the next one
-        damaged |= np.append(np.diff(numbers) != 1, False)
+    if numbers:  # where the next mark is missing, the step contains two
+        damaged |= np.append(np.diff(numbers) > 1, False) & (durations > MERGED_FROM * usual)
     ops, calls, before = trace.all_device_ops, trace.calls, False
     if len(ops) and len(calls) and len(durations) > 1:
         worse = np.zeros(len(durations) + 1, np.bool_)

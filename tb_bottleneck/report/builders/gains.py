@@ -25,7 +25,7 @@ from tb_bottleneck.replay.simulator import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, C
 from tb_bottleneck.report.figure_text import VAGUE
 from tb_bottleneck.schema import bottleneck_pb2 as pb
 
-UNSURE = ("truncated", "damaged", "processes")
+UNSURE = ("truncated", "damaged", "processes", "clocks")
 """Reasons for which the recording does not even show a bound of the gains."""
 
 
@@ -33,7 +33,8 @@ class NotPredicted(Record, frozen=True):
     """Replaces a prediction that could not be made. `because` is a key of the table `words` in scenarios.toml.
 
     `because` is "broken" if the replay raised an error; or one of UNSURE: "truncated" if parts of the file are missing,
-    "damaged" if fewer than two undamaged steps are left, "processes" if the file has operators of several processes.
+    "damaged" if fewer than two undamaged steps are left, "processes" if the file has operators of several processes,
+    "clocks" if an error of the moved clock of the device may change much of the idle time.
     """
 
     because: str
