@@ -30,7 +30,7 @@ jumped, or the process was stopped. Both are choices."""
 
 
 def damaged_steps(trace: Trace, edges: Ints, host: Ints, numbers: tuple[int, ...]) -> tuple[Bools, bool]:
-    """Returns a mask of the steps, and True if the recording before them is damaged, on which the first one depends.
+    """Returns a mask of the steps, and True if work overlaps before them, on which the first one depends.
 
     Step i is [edges[i], edges[i + 1]) in ns, and [host[i], host[i + 1]) on the host. `numbers` are the numbers that the
     profiler gave the steps; empty if not known."""
@@ -41,20 +41,15 @@ def damaged_steps(trace: Trace, edges: Ints, host: Ints, numbers: tuple[int, ...
         damaged |= np.append(np.diff(numbers) > 1, False) & (durations > MERGED_FROM * usual)
     ops, calls, before = trace.all_device_ops, trace.calls, False
     if len(ops) and len(calls) and len(durations) > 1:
-        worse = np.zeros(len(durations) + 1, np.bool_)
         has_work = np.zeros(len(calls), np.bool_)
         has_work[ops.call[ops.launched]] = True
         launching = np.isin(calls.role, _DEVICE_WORK)
-        worse |= _worse(_share(_and_before(host), calls.start[launching], ~has_work[launching]))
+        damaged |= _worse(_share(host, calls.start[launching], ~has_work[launching]))
         overlaps = overlapping(trace)
         if np.count_nonzero(overlaps) >= MIN_OVERLAPS:
-            worse |= _worse(_share(_and_before(edges), ops.start[:], overlaps))
-        damaged, before = damaged | worse[1:], bool(worse[0])
+            worse = _worse(_share(np.append(np.iinfo(np.int64).min, edges), ops.start[:], overlaps))
+            damaged, before = damaged | worse[1:], bool(worse[0])
     return np.asarray(damaged, np.bool_), before
-
-
-def _and_before(edges: Ints) -> Ints:
-    return np.append(np.iinfo(np.int64).min, edges)
 
 
 def overlapping(trace: Trace) -> Bools:
