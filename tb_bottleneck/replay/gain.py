@@ -57,14 +57,14 @@ SMALLEST_GAIN = 1e-9  # above 0, because gains are used as logarithms
 class Gain(Record, frozen=True):
     """The gain of one or more fixes: step time without them / step time with them.
 
-    `low` and `high` are the bounds of the 90 % interval around `expected`. `doubt` is the source of error that widens
-    the interval most, as in `errors_of`.
+    `low` and `high` are the bounds of the 90 % interval around `expected`. `main_error` is the source of error that
+    widens the interval most, as in `errors_of`.
     """
 
     expected: float
     low: float
     high: float
-    doubt: str = "fix"
+    main_error: str = "fix"
 
 
 class Variants(Record, frozen=True, eq=False):
@@ -107,9 +107,9 @@ def gain_of(before: Variants, after: Variants) -> Gain:
     gain = _ratio(before.expected, after.expected, _shortest(before, after)) / _possible_excess(before, after)
     errors = errors_of(before, after)
     found = with_bounds(gain, errors)
-    doubt = max(errors, key=lambda source: sum(errors[source]))
+    main_error = max(errors, key=lambda source: sum(errors[source]))
     expected, low, high = (max(ratio, 1.0) for ratio in (found.expected, found.low, found.high))
-    return Gain(expected, low, high, doubt)
+    return Gain(expected, low, high, main_error)
 
 
 def _possible_excess(before: Variants, after: Variants) -> float:

@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from tb_bottleneck.base.units import NS_PER_US
-from tb_bottleneck.sources.telemetry.beside_trace import MEMORY, Beside, beside
+from tb_bottleneck.sources.telemetry.beside_trace import MEMORY, RunBeside, run_beside
 from tb_bottleneck.sources.torch_trace.log_file import log_beside
 from tb_bottleneck.trace.columns.labels import Thread
 from tb_bottleneck.trace.events import Events
@@ -42,7 +42,7 @@ def add_run(path: str, header: Header) -> None:
     """Adds what the telemetry beside the trace at `path` says, if the trace is of a device. HOST_PACE: the times (ns)
     of steps in which the device did not hold the host back, shortest first. DEVICE_MEMORY: the most bytes in use by all
     processes, and by torch in this process."""
-    found = beside(path) if header.devices and HOST_PACE not in header.context else Beside()
+    found = run_beside(path) if header.devices and HOST_PACE not in header.context else RunBeside()
     if found.host_pace:
         header.context[HOST_PACE] = list(found.host_pace)
     if len(found.memory) == len(MEMORY):

@@ -132,7 +132,7 @@ def _without_damaged(trace: Trace, found: Steps | None) -> Steps | None:
     if steps is None:
         return None
     if len(steps) < 2:
-        return _judged_alone(trace, steps)
+        return _single_step(trace, steps)
     damaged, before = damaged_steps(trace, steps.edges, steps.host, step_numbers(trace, steps))
     if damaged.all():
         return steps
@@ -145,7 +145,7 @@ def _without_damaged(trace: Trace, found: Steps | None) -> Steps | None:
     return Steps(steps.basis, steps.edges[kept], steps.host[kept], count, others)
 
 
-def _judged_alone(trace: Trace, step: Steps) -> Steps:
+def _single_step(trace: Trace, step: Steps) -> Steps:
     """Returns a single `step`: its larger part if the clock jumps in it. It counts as damaged then, or if work of the
     device overlaps."""
     if len(trace.all_device_ops) and overlapping(trace).mean() > MOST_OVERLAPS:

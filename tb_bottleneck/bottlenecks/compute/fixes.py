@@ -84,7 +84,7 @@ def in_single_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGra
 def _products_left(recording: Recording, estimate: Estimate) -> float:
     """Returns the part of the time of contractions in float64 that remains in float32 without TF32: the ratio of the
     device's rates. In the high estimate, float32 reaches more of its rate than float64. In the low one, half as much
-    again remains, and at least the part that half of the memory traffic takes."""
+    again remains, and at least the part that half of the memory traffic takes. Both bounds are choices."""
     trace = recording.trace
     facts = trace.header.device(trace.device_index)
     gpu = gpu_named(facts.name) if facts is not None else None

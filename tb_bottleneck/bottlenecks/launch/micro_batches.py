@@ -47,7 +47,8 @@ def batch_to_try(recording: Recording) -> Measure | Missing:
     """Power of two by which the batch can be multiplied so that the device, not the host, takes the whole step (count):
     step / time in which the device works, rounded up, at most `fitting_batch`. Missing if the memory does not allow
     twice the batch, if the device works for more than half of the time, or if a step has micro-batches, which are
-    merged first."""
+    merged first. If the profiler's overhead is not known, the step is as recorded, and the factor up to twice as large.
+    """
     if len(micro_batches(recording).begin):
         return Missing("the micro-batches of a step are merged first")
     fits, window = known_value(fitting_batch(recording)) or 0.0, recording.account.window

@@ -15,7 +15,7 @@ from tb_bottleneck.trace.table import Bools, Floats
 ROOF_SHARE = {Estimate.EXPECTED: 0.5, Estimate.LOW: 0.25, Estimate.HIGH: 0.9}
 
 
-def with_host_for_samples(graph: ModifiedGraph, grows: float) -> ModifiedGraph:
+def scale_batches(graph: ModifiedGraph, grows: float) -> ModifiedGraph:
     """Returns the graph in which the host makes and copies batches with `grows` times as many samples. Staging a small
     copy takes the same time for any size."""
     ops = graph.base.ops
@@ -24,7 +24,7 @@ def with_host_for_samples(graph: ModifiedGraph, grows: float) -> ModifiedGraph:
     return graph.with_items(gap=graph.gap_scaled(Activity.COPY, np.where(large, grows, 1.0)))
 
 
-def device_factors(recording: Recording, grows: float, estimate: Estimate) -> Floats:
+def device_time_factors(recording: Recording, grows: float, estimate: Estimate) -> Floats:
     """Returns per operation of the judged device (time with the new batch size / recorded time).
 
     `grows` is (new samples per step / recorded ones). Operations of the optimizer and collectives keep their time.

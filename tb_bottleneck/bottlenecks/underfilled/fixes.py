@@ -6,7 +6,7 @@ from tb_bottleneck.base.measure import known_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.launch.fixes import without_repeats
 from tb_bottleneck.bottlenecks.launch.micro_batches import batch_to_try, micro_batches
-from tb_bottleneck.bottlenecks.underfilled.batch_growth import device_factors, with_host_for_samples
+from tb_bottleneck.bottlenecks.underfilled.batch_growth import device_time_factors, scale_batches
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenario import Scenario, scaled_on_cpu
 
@@ -40,8 +40,8 @@ def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph
     if len(portions):
         return without_repeats(graph, portions, PORTIONS_LEFT[estimate], LARGE_KERNELS[estimate])
     grows, items = known_value(batch_to_try(recording)) or BATCH_FACTOR, graph.items
-    factors = np.where(items.op >= 0, device_factors(recording, grows, estimate)[items.op], 1.0)
-    return with_host_for_samples(graph.with_items(length=scale_column(items.length, factors)), grows).with_batch(grows)
+    factors = np.where(items.op >= 0, device_time_factors(recording, grows, estimate)[items.op], 1.0)
+    return scale_batches(graph.with_items(length=scale_column(items.length, factors)), grows).with_batch(grows)
 
 
 LARGER_BATCH = Scenario("batch", with_larger_batch, on_cpu=True)

@@ -2,7 +2,7 @@
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Missing
-from tb_bottleneck.bottlenecks.underfilled.batch_growth import device_factors, with_host_for_samples
+from tb_bottleneck.bottlenecks.underfilled.batch_growth import device_time_factors, scale_batches
 from tb_bottleneck.bottlenecks.underfilled.fixes import LARGER_BATCH
 from tb_bottleneck.measures.batch_size import batch_size_of
 from tb_bottleneck.replay.scenario import CannotPredict, ParameterScenario
@@ -33,10 +33,10 @@ def change_batch_size(recording: Recording, samples: int) -> ParameterScenario:
     )
     return ParameterScenario(
         "batch",
-        lambda graph, estimate: with_host_for_samples(graph, grows),
+        lambda graph, estimate: scale_batches(graph, grows),
         clause=f"a step had {samples} sample{'s' if samples > 1 else ''}",
         assumptions=assumptions,
-        factors=lambda estimate: device_factors(recording, grows, estimate),
+        factors=lambda estimate: device_time_factors(recording, grows, estimate),
         samples=grows,
         fix=LARGER_BATCH,
     )

@@ -53,7 +53,7 @@ def simulated_speedup(cause: str, prediction: Prediction) -> pb.Speedup:
         high=gain.high,
         basis="replay",
         assumes=assumptions()[scenarios()[cause].name].text,
-        because=word(f"vague_{gain.doubt}").substitute() if gain.high > VAGUE * gain.low else "",
+        because=word(f"vague_{gain.main_error}").substitute() if gain.high > VAGUE * gain.low else "",
     )
 
 

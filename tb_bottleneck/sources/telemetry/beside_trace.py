@@ -31,7 +31,7 @@ SHORTER = 0.9
 """Steps that only fill the queue take less than this part of the usual step; otherwise the host limits the steps."""
 
 
-class Beside(NamedTuple):
+class RunBeside(NamedTuple):
     """`host_pace` are the times (ns) of steps that began with an empty queue and were shorter than the others, shortest
     first; empty if there are less than two. `memory` are the highest values (bytes) of MEMORY."""
 
@@ -43,7 +43,7 @@ MEMORY = ("memory_used", "memory_reserved")
 """Signals of the device memory: in use by all processes, and by torch in this process."""
 
 
-def beside(trace: str) -> Beside:
+def run_beside(trace: str) -> RunBeside:
     """Returns what the telemetry of the process says that lies in the folder of `trace`; nothing if the folder has the
     telemetry of no or of several processes. Never raises OSError."""
     steps: list[tuple[float, bool]] = []
@@ -56,8 +56,8 @@ def beside(trace: str) -> Beside:
                 if name in MEMORY:
                     memory[name] = max(memory.get(name, 0.0), *(value for value in values if isfinite(value)), 0.0)
     except OSError:
-        return Beside()
-    return Beside(_host_pace(steps), memory)
+        return RunBeside()
+    return RunBeside(_host_pace(steps), memory)
 
 
 def _host_pace(steps: Sequence[tuple[float, bool]]) -> tuple[float, ...]:

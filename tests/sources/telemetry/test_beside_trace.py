@@ -6,7 +6,7 @@ import pytest
 from helpers.telemetry_files import NAME, write
 
 from tb_bottleneck.schema.telemetry_pb2 import Packet, Series, StepColumn, StepRows
-from tb_bottleneck.sources.telemetry.beside_trace import Beside, beside
+from tb_bottleneck.sources.telemetry.beside_trace import RunBeside, run_beside
 
 MS = 1e6
 # The first step starts the device. Two steps fill its queue at the start, and two after the recorded ones.
@@ -26,7 +26,7 @@ def trace_beside(folder: Path, steps: list[float], name: str = NAME) -> str:
 
 
 def test_steps_after_a_start_and_after_a_recording_are_those_of_the_host(tmp_path: Path) -> None:
-    assert [pace / MS for pace in beside(trace_beside(tmp_path, RUN)).host_pace] == [14.0, 15.0, 16.0, 17.0]
+    assert [pace / MS for pace in run_beside(trace_beside(tmp_path, RUN)).host_pace] == [14.0, 15.0, 16.0, 17.0]
 
 
 @pytest.mark.parametrize(
@@ -40,26 +40,26 @@ def test_steps_after_a_start_and_after_a_recording_are_those_of_the_host(tmp_pat
     ],
 )
 def test_other_runs_show_no_pace(tmp_path: Path, steps: list[float]) -> None:
-    assert beside(trace_beside(tmp_path, steps)).host_pace == ()
+    assert run_beside(trace_beside(tmp_path, steps)).host_pace == ()
 
 
 def test_a_damaged_row_costs_nothing(tmp_path: Path) -> None:
     rows = StepRows(wall_ns=[70 * MS, float("nan"), -5.0], columns=[StepColumn(name="profiled", values=[1.0])])
     write(tmp_path / NAME, [Packet(sequence=0, steps=rows)] * 5)
-    assert beside(str(tmp_path / "a.pt.trace.json")).host_pace == ()
+    assert run_beside(str(tmp_path / "a.pt.trace.json")).host_pace == ()
 
 
 def test_telemetry_of_several_processes_is_not_told_apart(tmp_path: Path) -> None:
     trace_beside(tmp_path, RUN, "events.out.tfevents.1.other")
-    assert beside(trace_beside(tmp_path, RUN)).host_pace == ()
+    assert run_beside(trace_beside(tmp_path, RUN)).host_pace == ()
 
 
 def test_the_most_memory_of_the_device_and_of_torch_is_read(tmp_path: Path) -> None:
     used = [Series(name="memory_used", device=gpu, values=values) for gpu, values in (("a", [3.0, 5.0]), ("b", [4.0]))]
     steps = StepRows(columns=[StepColumn(name="memory_reserved", values=[float("nan"), 2.0, 1.0])])
     write(tmp_path / NAME, [Packet(sequence=0, series=used, steps=steps)])
-    assert beside(str(tmp_path / "a.pt.trace.json")).memory == {"memory_used": 5.0, "memory_reserved": 2.0}
+    assert run_beside(str(tmp_path / "a.pt.trace.json")).memory == {"memory_used": 5.0, "memory_reserved": 2.0}
 
 
 def test_without_telemetry_and_at_a_url_there_is_none(tmp_path: Path) -> None:
-    assert beside(str(tmp_path / "nowhere" / "a.json")) == beside("s3://bucket/a.json") == Beside()
+    assert run_beside(str(tmp_path / "nowhere" / "a.json")) == run_beside("s3://bucket/a.json") == RunBeside()
