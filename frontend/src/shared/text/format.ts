@@ -176,8 +176,8 @@ export function speedup(gain: Speedup | undefined): { readonly gain: string; rea
 
 /** A simulated gain, and its range if the gain has a middle that is worth stating. */
 export function simulated(expected: number, low: number, high: number): { readonly speedup: string; readonly range: string } {
-  const range = between(low, high);
-  return high > VAGUE * low ? { speedup: range, range: "measure it" } : { speedup: times(expected), range };
+  if (high > VAGUE * low) return { speedup: `${times(low, high)} to ${times(high)}`, range: "measure it" };
+  return { speedup: times(expected), range: between(low, high) };
 }
 
 function among({ low, high }: Speedup): string {
