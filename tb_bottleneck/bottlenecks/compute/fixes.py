@@ -46,7 +46,7 @@ def in_mixed_precision(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGrap
     rates = rates_of_wider_products(recording, dtype, lambda precision: peaks.of(precision) or peaks.vector)
     ratio = np.divide(peaks.tensor[dtype], rates, out=np.zeros(len(rates)), where=rates > 0)
     factors = precision_factors(recording, ratio, times_at_recorded_roofs(recording), True, estimate)
-    slowed = with_autocast_dispatch(graph, estimate)
+    slowed = with_autocast_dispatch(graph, rates > 0, estimate)
     return slowed.with_items(length=scale_column(graph.items.length, graph.of_operations(factors)))
 
 

@@ -20,7 +20,7 @@ from tb_bottleneck.roofline.kernel_bounds import TOO_SHORT_NS, BoundBy
 from tb_bottleneck.roofline.operator_args import first_tensor_type, with_operand_type
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.operands import operands_of
-from tb_bottleneck.trace.table import Floats, Ints
+from tb_bottleneck.trace.table import Bools, Floats, Ints
 
 WIDE_TYPES = ("fp32", "tf32", "fp64")
 HALF_TYPES = ("bf16", "fp16")
@@ -44,10 +44,11 @@ GAIN_WITHOUT_SHAPES = {Estimate.EXPECTED: 0.69, Estimate.LOW: 0.25, Estimate.HIG
 # A Winograd convolution of 3 x 3 does this many times fewer multiplications than the convolution that replaces it on
 # matrix units (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016: F(2x2, 3x3)).
 WINOGRAD = 2.25
-# Autocast looks up and casts the operands of each product, which needs time of the host. Low: twice the additional time
-# of two transformers whose host limits the step. They took 1.17 and 1.21 times as long in bf16 as in TF32 (H200, torch
-# 2.11); other models did not take longer.
-AUTOCAST_DISPATCH = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.4, Estimate.HIGH: 1.0}
+# Autocast looks up and casts the operands of each product, forward and backward, which needs time of the host: for each
+# product, this many times the dispatch of an average operation. Two transformers whose host limits the step, with one
+# product among four operations, took 1.17 and 1.21 times as long in bf16 as in TF32 (H200, torch 2.11). Low: twice as
+# much. High: none, as other models did not take longer.
+AUTOCAST_DISPATCH = {Estimate.EXPECTED: 0.75, Estimate.LOW: 1.5, Estimate.HIGH: 0.0}
 # Casting needs some kernels of its own: 3 to 5 % of the time of products.
 CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.03}
 
@@ -117,10 +118,15 @@ def precision_factors(
     return np.asarray(np.where(length < TOO_SHORT_NS, 1.0, np.minimum(factors, 1.0)), np.float64)
 
 
-def with_autocast_dispatch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Returns the graph in which the host's dispatching takes AUTOCAST_DISPATCH times as long, because autocast casts
-    operands."""
-    return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, AUTOCAST_DISPATCH[estimate]))
+def with_autocast_dispatch(graph: ModifiedGraph, wide: Bools, estimate: Estimate) -> ModifiedGraph:
+    """Returns the graph in which the host also casts the operands of the products `wide` (a mask of the judged device's
+    operations)."""
+    return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, autocast_dispatch(wide, estimate)))
+
+
+def autocast_dispatch(wide: Bools, estimate: Estimate) -> float:
+    """Returns (the host's dispatch time with autocast / without); see AUTOCAST_DISPATCH."""
+    return 1 + AUTOCAST_DISPATCH[estimate] * np.count_nonzero(wide) / max(len(wide), 1)
 
 
 def times_at_recorded_roofs(recording: Recording) -> tuple[Floats, Floats]:

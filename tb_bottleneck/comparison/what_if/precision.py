@@ -11,6 +11,7 @@ from tb_bottleneck.bottlenecks.compute.fixes import MIXED_PRECISION
 from tb_bottleneck.bottlenecks.compute.kernel_efficiency import types_multiplied
 from tb_bottleneck.bottlenecks.compute.product_precision import (
     HALF_TYPES,
+    autocast_dispatch,
     multiplied_in,
     precision_factors,
     rates_of_wider_products,
@@ -62,10 +63,11 @@ def change_precision(recording: Recording, dtype: str, devices: DevicePair | Non
     )
     if half:
         assumptions += ("training converges in this type; norms, softmax and losses stay in fp32, as with autocast",)
-        assumptions += ("dispatching takes as long as now; at worst 40 % longer, because autocast casts operands",)
+        longer = autocast_dispatch(rates > 0, Estimate.EXPECTED) - 1
+        assumptions += (f"dispatching takes {share_text(longer)} longer, because autocast casts operands",)
     return ParameterScenario(
         "precision",
-        with_autocast_dispatch if half else unchanged,
+        (lambda graph, estimate: with_autocast_dispatch(graph, rates > 0, estimate)) if half else unchanged,
         clause=f"products ran in {dtype}",
         assumptions=assumptions,
         factors=factors,

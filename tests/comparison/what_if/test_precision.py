@@ -7,11 +7,12 @@ import pytest
 from comparison.drawn_runs import A100, V100, judged, repeated
 from helpers.draw import drawn
 
+from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.bottlenecks.compute.product_precision import AUTOCAST_BYTES, CAST_OVERHEAD
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.hardware import change_device, device_pair_to
 from tb_bottleneck.comparison.what_if.precision import change_precision
-from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.scenario import CannotPredict
 from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds
 from tb_bottleneck.trace.device_ops import Work
@@ -42,6 +43,19 @@ def test_tf32_moves_as_many_bytes(tmp_path):
 def test_the_best_case_is_better_than_the_worst(tmp_path):
     change = change_precision(run(tmp_path), "bf16")
     assert (change.factors(Estimate.HIGH) < change.factors(Estimate.LOW)).all()
+
+
+def test_autocast_takes_time_of_the_host_for_each_product(tmp_path):
+    """Half of the operations are products. If the host limits the steps, they become longer by its part of the time."""
+    graph = unmodified_graph(RecordedGraph(run(tmp_path)))
+    change, host = change_precision(graph.base.recording, "bf16"), graph.items.gap.of(Activity.DISPATCH).sum()
+    longer = [
+        change.apply(graph, estimate).items.gap.of(Activity.DISPATCH).sum() / host
+        for estimate in (Estimate.HIGH, Estimate.EXPECTED, Estimate.LOW)
+    ]
+    assert longer == pytest.approx([1.0, 1 + 0.75 / 2, 1 + 1.5 / 2], rel=0.01)
+    to_tf32 = change_precision(graph.base.recording, "tf32").apply(graph, Estimate.LOW)
+    assert to_tf32.items.gap.of(Activity.DISPATCH).sum() == host
 
 
 def test_what_runs_in_the_type_already_gains_nothing(tmp_path):
