@@ -12,6 +12,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, DEVICE_REGIMES, Regime
 from tb_bottleneck.bottlenecks.gpu_unused import rule as gpu_unused
+from tb_bottleneck.bottlenecks.input.loader_workers import ready_batches_defect
 from tb_bottleneck.bottlenecks.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.bottlenecks.places import cause_places
 from tb_bottleneck.bottlenecks.plan import Prediction, predict
@@ -121,7 +122,7 @@ def _diagnose(trace: Trace, identity: ReportIdentity, parts: Parts) -> tuple[Fac
     fatal = unrecorded if unrecorded is not None and unrecorded.fatal else warmup_defect(recording)
     if fatal is not None:
         return known(identity, _TEXTS, origin, _with_damage(fatal, trace)), None
-    defects = [*([unrecorded] if unrecorded is not None else []), *degradations_of(recording)]
+    defects = [*([unrecorded] if unrecorded is not None else []), *_degradations(recording)]
     diagnosis = _judge(recording, defects, parts)
     if work_ran_on_cpu(trace):
         origin = replace(origin, device=unused_device(trace))
@@ -157,6 +158,12 @@ def _recorded_memory(trace: Trace, steps: Steps | None) -> pb.Memory | None:
 def _with_damage(fatal: Defect | None, trace: Trace) -> list[Defect]:
     """Returns the defect `fatal`, if not None, and the defects of a damaged file."""
     return [*([fatal] if fatal is not None else []), *damage_of(trace)]
+
+
+def _degradations(recording: Recording) -> list[Defect]:
+    """Returns the defects that are not fatal. Batches that were ready explain why steps are not typical."""
+    defects, ready = degradations_of(recording), ready_batches_defect(recording)
+    return list(defects) if ready is None else [ready, *(each for each in defects if each.code != "atypical_steps")]
 
 
 def _judge(recording: Recording, defects: Sequence[Defect], parts: Parts) -> Diagnosis:

@@ -28,6 +28,7 @@ from tb_bottleneck.bottlenecks.input.loader_workers import (
     workers_factor,
     workers_for_loop,
     workers_needed,
+    workers_window,
 )
 from tb_bottleneck.bottlenecks.transfer.fixes import with_pinned_copies
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
@@ -106,13 +107,16 @@ def without_waiting(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
 
 
 def at_workers_pace(graph: ModifiedGraph) -> ModifiedGraph:
-    """Returns the graph with its current window as the lower limit that the loader workers set, if they are too slow
-    for the training. If the workers keep up, returns `graph`.
+    """Returns the graph with its current window, or the longer time of the workers, as the lower limit that the loader
+    workers set, if they are too slow for the training. If the workers keep up, returns `graph`.
 
     With this limit, only a fix of the loader shortens the window: if another fix shortens a step, the step waits longer
     for its batch.
     """
-    return graph.with_pace(graph.window()) if workers_are_behind(graph.base.recording) else graph
+    recording = graph.base.recording
+    if not workers_are_behind(recording):
+        return graph
+    return graph.with_pace(max(graph.window(), workers_window(recording)))
 
 
 def _floor(graph: ModifiedGraph, factor: float) -> float | None:

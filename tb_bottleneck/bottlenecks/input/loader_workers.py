@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.measure import Measure, Missing, known_value, text_measure
 from tb_bottleneck.bottlenecks.input.batch_work import handover_spans
 from tb_bottleneck.bottlenecks.input.loader import (
     LONGEST_HANDOVER_NS,
@@ -18,8 +18,15 @@ from tb_bottleneck.bottlenecks.input.loader import (
     loader_iterator,
     loader_waits,
 )
-from tb_bottleneck.bottlenecks.input.trace_stages import loader_work, processes_needed
+from tb_bottleneck.bottlenecks.input.trace_stages import (
+    batch_time,
+    batches_in_window,
+    loader_work,
+    processes_needed,
+    workers_at_work,
+)
 from tb_bottleneck.measures.trace.window_rows import fetches, host_rows
+from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.trace.kinds import Kind
 
@@ -176,6 +183,33 @@ def cores_of(recording: Recording) -> int | None:
 # at least WAITING_FROM of the time. In the public ResNet-50 recordings with 4 workers, fetches take 0.6 and 0.9 % of
 # the time: handing over 19 MB.
 SLOW_FETCHES_FROM, WAITING_FROM = 0.5, 0.03
+# Workers that make batches for at least this share of their time do not keep up: the queue of a worker that keeps up is
+# full, and the worker waits. This share is a choice.
+WORKERS_BEHIND = 0.9
+# The recorded steps took batches from the queue if the workers need this many times as long to make them: the profiler
+# stops the loop when it starts, and the queue becomes full. On an H100, with 16 batches ready, 5 recorded steps took 41
+# ms, and all others 89 ms. The factor is a choice.
+READY_FROM = 1.25
+
+
+@memoized
+def workers_window(recording: Recording) -> float:
+    """Returns the time (ns) in which the workers make the batches of the window, from samples of their stacks; 0 if it
+    is not known, or if they wait for the training."""
+    batch, used = batch_time(recording), workers_used(recording)
+    at_work = known_value(workers_at_work(recording)) or 0.0
+    if isinstance(batch, Missing) or isinstance(used, Missing) or at_work < WORKERS_BEHIND:
+        return 0.0
+    return batch.value * batches_in_window(recording) / min(used.value, cores_of(recording) or used.value)
+
+
+def ready_batches_defect(recording: Recording) -> Defect | None:
+    """Returns the defect of recorded steps that took batches from the queue faster than the workers make them; None if
+    they did not."""
+    window, steps = workers_window(recording), len(recording.steps)
+    if window < READY_FROM * recording.account.window:
+        return None
+    return Defect("ready_batches", False, {"recorded": recording.account.window / steps, "pause": window / steps})
 
 
 def workers_behind(recording: Recording) -> Measure | Missing:
@@ -196,10 +230,13 @@ def workers_are_behind(recording: Recording) -> bool:
 
     At least SLOW_FETCHES_FROM of the fetches must wait for longer than a handover takes (LONGEST_HANDOVER_NS, or longer
     if Python frames show it), and all these waits together for at least WAITING_FROM of the window. The workers then
-    determine the pace of the training: a shorter step waits longer for its batch.
+    determine the pace of the training: a shorter step waits longer for its batch. This is also the case if the recorded
+    steps took batches that were ready (`ready_batches_defect`).
     """
     if not made_by_workers(recording):
         return False
+    if ready_batches_defect(recording) is not None:
+        return True
     events, rows = recording.trace.events, fetches(recording)
     rows = rows[recording.in_window(events.start[rows])]
     taken = handover_spans(recording).covered(events.start[rows], events.end[rows])

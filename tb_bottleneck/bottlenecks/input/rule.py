@@ -49,6 +49,7 @@ from tb_bottleneck.bottlenecks.input.loader import (
 )
 from tb_bottleneck.bottlenecks.input.loader_workers import (
     MOSTLY_WAITS,
+    WORKERS_BEHIND,
     batch_waits,
     cores_available,
     workers_advised,
@@ -67,9 +68,6 @@ from tb_bottleneck.measures.trace.uneven_steps import input_limit
 
 FIRES_AT = 0.05
 READS, UNEVEN = 0.5, 0.33
-# Workers that make batches for at least this share of their time do not keep up: the queue of a worker that keeps up is
-# full, and the worker waits. This share is a choice.
-WORKERS_BEHIND = 0.9
 # With one core, a worker takes as much time of the core from the training as it saves, unless it waits.
 CORES_FOR_WORKER = 2
 # The loop makes its batches if its own operators take most of the time that the device is idle for them.

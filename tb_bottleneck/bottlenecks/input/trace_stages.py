@@ -48,7 +48,7 @@ def loader_work(recording: Recording) -> LoaderWork | Missing:
         work = sampled_work(recording.trace.header.context)
     if isinstance(work, Missing) or not work.batches:
         return work
-    fetched = _batches_in_window(recording)
+    fetched = batches_in_window(recording)
     # Pinning and copies are measured in the window, but the samples cover the whole run. Both times are multiplied by
     # (batches of the run / batches of the window).
     times = work.batches / max(fetched, 1)
@@ -95,11 +95,11 @@ def processes_needed(recording: Recording) -> Measure | Missing:
     if isinstance(batch, Missing) or isinstance(idle, Missing):
         return batch if isinstance(batch, Missing) else NO_LOADER
     rest = recording.account.window / len(recording.steps) - idle.value
-    making = batch.value * max(_batches_in_window(recording) / len(recording.steps), 1.0)
+    making = batch.value * max(batches_in_window(recording) / len(recording.steps), 1.0)
     return Measure(float(max(math.ceil(making / max(rest, 1.0)), 1)), "count", "process", batch.count)
 
 
-def _batches_in_window(recording: Recording) -> int:
+def batches_in_window(recording: Recording) -> int:
     """Returns the number of fetches that begin in the host's steps."""
     return int(in_host_steps(recording, recording.trace.events.start[fetches(recording)]).sum())
 

@@ -15,6 +15,7 @@ from tb_bottleneck.bottlenecks.input.loader_workers import (
     cores_of,
     handover_ns,
     workers_are_behind,
+    workers_window,
 )
 from tb_bottleneck.bottlenecks.input.trace_stages import batch_time
 from tb_bottleneck.measures.trace.window_rows import fetches
@@ -54,7 +55,7 @@ def worker_number(recording: Recording, number: int) -> ParameterScenario:
     if in_training_process:
         per_batch = float(np.median(durations))
     elif workers_are_behind(recording):
-        per_batch = recording.account.window / batches * used
+        per_batch = max(recording.account.window, workers_window(recording)) / batches * used
     elif used < now:
         raise CannotPredict("There are more workers than cores, so the time of a batch includes waiting for a core.")
     else:

@@ -131,6 +131,9 @@ KNOWN_FROM_SHAPES = 0.5
 INTERVALS = (steps_between_pauses.__name__, steps_between_interruptions.__name__)
 # Defects because of which recorded idle time may not have been idle, or steps may be incomplete.
 DOUBTFUL_DEFECTS = ("kernels_lost", "kernels_before_launch", "events_lost", "overlapping_steps", "debugging_aids")
+# Steps unlike the others do not show what the run does. A truncated file lacks whole threads or kinds of events: the
+# profiler does not write events in the order of time.
+PARTIAL_DEFECTS = ("atypical_steps", "ready_batches", "truncated", "several_processes")
 
 
 def trace_confidence(
@@ -163,9 +166,9 @@ def _recording_confidence(recording: Recording, defects: Sequence[Defect]) -> st
     # On a CPU run the profiler's own time is part of the operators and of the time between them, to unknown shares.
     doubtful_codes = DOUBTFUL_DEFECTS if recording.on_device else (*DOUBTFUL_DEFECTS, "profiler_overhead")
     doubtful = any(defect.code in doubtful_codes for defect in defects)
-    # A single step, or steps unlike the others, do not show what the run does. A truncated file lacks whole threads or
-    # kinds of events: the profiler does not write events in the order of time.
-    partial = any(defect.code in ("atypical_steps", "truncated", "several_processes") for defect in defects)
+    partial = any(
+        defect.code in ("atypical_steps", "ready_batches", "truncated", "several_processes") for defect in defects
+    )
     is_sample = recording.steps.basis != "whole" and len(recording.steps) > 1 and not partial
     if unexplained > LARGE_UNEXPLAINED_SHARE or not is_sample:
         return "low"

@@ -11,11 +11,12 @@ from helpers.draw import drawn
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.bottlenecks.input import loader_workers
+from tb_bottleneck.bottlenecks.input.fixes import at_workers_pace
 from tb_bottleneck.bottlenecks.input.worker_number import worker_number
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.replay.modified_graph import Estimate
+from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 from tb_bottleneck.replay.scenario import CannotPredict
 
 SLOW_WORKERS = repeated(9, workers="######....", gpu="......####", sync="......####")
@@ -125,3 +126,18 @@ def test_more_workers_than_cores_change_nothing(tmp_path):
     result = what_if(run, WhatIfOptions(workers=4))
     assert result.after.speedup == pytest.approx(1, abs=0.02)
     assert any("only 2 of them work at once" in line for line in result.assumptions)
+
+
+@pytest.mark.parametrize(("batches", "share"), [(20, 0.0), (20, 0.5), (2, 0.0)])
+def test_steps_that_took_ready_batches_do_not_show_the_run(tmp_path, batches, share):
+    """10 ms a step, which never waits. 2 workers that are always busy need 60 ms for a batch: 30 ms for each step."""
+    sampled = samples(batches, 60) | {"waiting_ns": batches * 60e6 * share / (1 - share)}
+    facts = context(workers=2, cores=8, loader_stacks=sampled)
+    run = judged(tmp_path, FAST_WORKERS, unit_us=1000, tb_bottleneck=facts)
+    codes = [issue.code for issue in run.report.health.reasons]
+    wait_longer = share == 0 and batches > 10
+    assert ("ready_batches" in codes) == wait_longer
+    assert run.report.verdict.confidence == ("low" if wait_longer else "high")
+    graph = unmodified_graph(RecordedGraph(run.recording))
+    steps = len(run.recording.steps)
+    assert at_workers_pace(graph).window() / steps == pytest.approx(30e6 if wait_longer else graph.window() / steps)
