@@ -23,10 +23,11 @@ from tb_bottleneck.bottlenecks.input.trace_stages import loader_work
 from tb_bottleneck.bottlenecks.interruption.facts import interruptions_of
 from tb_bottleneck.bottlenecks.launch.anomaly_detection import anomaly_detection
 from tb_bottleneck.bottlenecks.launch.device_checks import device_checks
+from tb_bottleneck.bottlenecks.launch.operator_loops import repeated_calls
 from tb_bottleneck.bottlenecks.launch.recurrent_cells import recurrent_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
 from tb_bottleneck.bottlenecks.memory.attention import attention_time
-from tb_bottleneck.bottlenecks.memory.fusion import pointwise_ops, repeated_calls
+from tb_bottleneck.bottlenecks.memory.fusion import pointwise_ops
 from tb_bottleneck.bottlenecks.sync.facts import EXPLICIT, READ, SHAPE, UPLOAD, costly_waits_of
 from tb_bottleneck.measures.trace.uneven_steps import calls_of_uneven_steps
 from tb_bottleneck.measures.user_code.frames import is_user_function

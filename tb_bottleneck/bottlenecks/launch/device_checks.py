@@ -9,7 +9,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure
-from tb_bottleneck.bottlenecks.memory.fusion import top_level
+from tb_bottleneck.bottlenecks.launch.operator_loops import top_level
 from tb_bottleneck.measures.trace.window_rows import with_example
 from tb_bottleneck.trace.kernel_names import name_matches
 

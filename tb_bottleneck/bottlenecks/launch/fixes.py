@@ -12,10 +12,11 @@ from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.bottlenecks.launch.anomaly_detection import anomaly_detection
 from tb_bottleneck.bottlenecks.launch.blocking_launches import ASYNCHRONOUS
 from tb_bottleneck.bottlenecks.launch.device_checks import device_checks
+from tb_bottleneck.bottlenecks.launch.operator_loops import repeated_calls
 from tb_bottleneck.bottlenecks.launch.optimizer_traffic import optimizer_traffic
 from tb_bottleneck.bottlenecks.launch.recurrent_cells import recurrent_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
-from tb_bottleneck.bottlenecks.memory.fusion import optimizer_pointwise, repeated_calls
+from tb_bottleneck.bottlenecks.memory.fusion import optimizer_pointwise
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, scaled_on_cpu, waiting

@@ -13,7 +13,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing, known_value
 from tb_bottleneck.bottlenecks.allocator.facts import fitting_batch
-from tb_bottleneck.bottlenecks.memory.fusion import RepeatedCalls, top_level
+from tb_bottleneck.bottlenecks.launch.operator_loops import RepeatedCalls, top_level
 from tb_bottleneck.measures.profiler_overhead import profiler_overhead
 from tb_bottleneck.measures.trace.window_rows import host_step_of, with_example
 from tb_bottleneck.trace.kernel_names import name_matches

@@ -11,7 +11,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, clip, union
 from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.bottlenecks.memory.fusion import loop_time, top_level
+from tb_bottleneck.bottlenecks.launch.operator_loops import loop_time, top_level
 from tb_bottleneck.measures.trace.window_rows import in_host_steps, with_example
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind

@@ -31,19 +31,14 @@ from tb_bottleneck.bottlenecks.launch.compilation import (
 from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
 from tb_bottleneck.bottlenecks.launch.device_checks import checks_per_step, idle_in_checks
 from tb_bottleneck.bottlenecks.launch.micro_batches import batch_to_try, idle_in_micro_batches, micro_batches_per_step
+from tb_bottleneck.bottlenecks.launch.operator_loops import idle_in_unbatched_calls, unbatched_calls
 from tb_bottleneck.bottlenecks.launch.recurrent_cells import cells_per_step, cells_share, idle_in_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import (
     idle_in_scattered_updates,
     scattered_operators,
     scattered_updates_per_step,
 )
-from tb_bottleneck.bottlenecks.memory.fusion import (
-    idle_in_unbatched_calls,
-    optimizer_launches,
-    optimizer_share,
-    optimizer_work,
-    unbatched_calls,
-)
+from tb_bottleneck.bottlenecks.memory.fusion import optimizer_launches, optimizer_share, optimizer_work
 from tb_bottleneck.bottlenecks.rule_types import CLEAR, FIRES, Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
 from tb_bottleneck.measures.profiler_overhead import overhead_left, profiler_overhead

@@ -10,7 +10,7 @@ from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, subtract
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
-from tb_bottleneck.bottlenecks.memory.fusion import loop_time, top_level
+from tb_bottleneck.bottlenecks.launch.operator_loops import loop_time, top_level
 from tb_bottleneck.measures.trace.window_rows import host_step_of, with_example
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.table import Ints

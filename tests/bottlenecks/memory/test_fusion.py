@@ -7,7 +7,7 @@ import pytest
 
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.bottlenecks.launch.fixes import BATCHED_CALLS
-from tb_bottleneck.bottlenecks.memory.fusion import idle_in_unbatched_calls, repeated_calls, unbatched_calls
+from tb_bottleneck.bottlenecks.launch.operator_loops import idle_in_unbatched_calls, repeated_calls, unbatched_calls
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 from tb_bottleneck.trace.steps import find_steps
