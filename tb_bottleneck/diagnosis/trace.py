@@ -12,7 +12,7 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.errors import BottleneckError
 from tb_bottleneck.base.regime import AVOIDABLE_REGIMES, DEVICE_REGIMES, Regime
 from tb_bottleneck.bottlenecks.gpu_unused import rule as gpu_unused
-from tb_bottleneck.bottlenecks.input.loader_workers import ready_batches_defect
+from tb_bottleneck.bottlenecks.input.loader_workers import took_ready_batches, workers_window
 from tb_bottleneck.bottlenecks.judge import Conclusion, conclusion_of, judge_all
 from tb_bottleneck.bottlenecks.places import cause_places
 from tb_bottleneck.bottlenecks.plan import Prediction, predict
@@ -162,8 +162,12 @@ def _with_damage(fatal: Defect | None, trace: Trace) -> list[Defect]:
 
 def _degradations(recording: Recording) -> list[Defect]:
     """Returns the defects that are not fatal. Batches that were ready explain why steps are not typical."""
-    defects, ready = degradations_of(recording), ready_batches_defect(recording)
-    return list(defects) if ready is None else [ready, *(each for each in defects if each.code != "atypical_steps")]
+    defects = list(degradations_of(recording))
+    if not took_ready_batches(recording):
+        return defects
+    steps = len(recording.steps)
+    figures = {"recorded": recording.account.window / steps, "pause": workers_window(recording) / steps}
+    return [Defect("ready_batches", False, figures), *(each for each in defects if each.code != "atypical_steps")]
 
 
 def _judge(recording: Recording, defects: Sequence[Defect], parts: Parts) -> Diagnosis:

@@ -26,7 +26,6 @@ from tb_bottleneck.bottlenecks.input.trace_stages import (
     workers_at_work,
 )
 from tb_bottleneck.measures.trace.window_rows import fetches, host_rows
-from tb_bottleneck.quality.trace_defects import Defect
 from tb_bottleneck.replay.modified_graph import Estimate
 from tb_bottleneck.trace.kinds import Kind
 
@@ -203,13 +202,9 @@ def workers_window(recording: Recording) -> float:
     return batch.value * batches_in_window(recording) / min(used.value, cores_of(recording) or used.value)
 
 
-def ready_batches_defect(recording: Recording) -> Defect | None:
-    """Returns the defect of recorded steps that took batches from the queue faster than the workers make them; None if
-    they did not."""
-    window, steps = workers_window(recording), len(recording.steps)
-    if window < READY_FROM * recording.account.window:
-        return None
-    return Defect("ready_batches", False, {"recorded": recording.account.window / steps, "pause": window / steps})
+def took_ready_batches(recording: Recording) -> bool:
+    """Returns True if the recorded steps took batches from the queue faster than the workers make them."""
+    return workers_window(recording) >= READY_FROM * recording.account.window
 
 
 def workers_behind(recording: Recording) -> Measure | Missing:
@@ -231,11 +226,11 @@ def workers_are_behind(recording: Recording) -> bool:
     At least SLOW_FETCHES_FROM of the fetches must wait for longer than a handover takes (LONGEST_HANDOVER_NS, or longer
     if Python frames show it), and all these waits together for at least WAITING_FROM of the window. The workers then
     determine the pace of the training: a shorter step waits longer for its batch. This is also the case if the recorded
-    steps took batches that were ready (`ready_batches_defect`).
+    steps took batches that were ready.
     """
     if not made_by_workers(recording):
         return False
-    if ready_batches_defect(recording) is not None:
+    if took_ready_batches(recording):
         return True
     events, rows = recording.trace.events, fetches(recording)
     rows = rows[recording.in_window(events.start[rows])]
