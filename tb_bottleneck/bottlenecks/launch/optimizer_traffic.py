@@ -116,7 +116,7 @@ def _rows(recording: Recording) -> Rows:
     rows = rows[recording.optimizer_steps.contains(events.start[rows])]
     if name_matches(trace.names, events.name[rows], lambda name: name.startswith(MANY_PARAMETERS)).any():
         return rows[:0]
-    rows, _ = pointwise_operators(recording, in_optimizer=True)
+    rows, _ = pointwise_operators(recording, recording.optimizer_steps)
     rows = rows[np.lexsort((-events.end[rows], events.start[rows]))]
     reach = np.maximum.accumulate(events.end[rows])
     top: Rows = rows[np.append(True, events.start[rows][1:] >= reach[:-1])[: len(rows)]]

@@ -3,10 +3,14 @@ parameters."""
 
 import re
 
+import numpy as np
+
+from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.intervals import intersect
+from tb_bottleneck.base.intervals import Spans, intersect, subtract, union
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.base.regime import Regime
+from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
 from tb_bottleneck.knowledge.catalogue import first_match, operator_patterns
 from tb_bottleneck.measures.trace.window_rows import (
     device_work,
@@ -34,30 +38,47 @@ def pointwise_share(recording: Recording) -> Measure | Missing:
     """Share of the window in torch's pointwise kernels, each of which computes one operator. On a CPU run, the share of
     the window in pointwise operators.
 
-    Kernels that the optimizer launches are left out, because compiling the model does not fuse these kernels.
+    Kernels in `parameter_passes` are left out, because compiling the model does not fuse these kernels.
     """
-    return _pointwise_time(recording, in_optimizer=False)
+    return _pointwise_time(recording, None)
 
 
 def optimizer_pointwise(recording: Recording) -> Measure | Missing:
-    """Share of the window in pointwise kernels (see `pointwise_share`) and foreach kernels that the optimizer
-    launches."""
-    return _pointwise_time(recording, in_optimizer=True)
+    """Share of the window in pointwise kernels (see `pointwise_share`) and foreach kernels in `parameter_passes`."""
+    return _pointwise_time(recording, parameter_passes(recording))
 
 
-def _pointwise_time(recording: Recording, in_optimizer: bool) -> Measure:
-    """Returns the share of the window in pointwise work: of the optimizer if `in_optimizer`, else of all other code."""
+def beside_optimizer(recording: Recording) -> Measure | Missing:
+    """The part of `optimizer_pointwise` outside of Optimizer.step; missing if there is none."""
+    share = _pointwise_time(recording, subtract(parameter_passes(recording), recording.optimizer_steps))
+    return share if share.value else Missing("only the optimizer passes over the parameters")
+
+
+@memoized
+def parameter_passes(recording: Recording) -> Spans:
+    """Returns the time of the host's work on the parameters: Optimizer.step, and outside of it foreach operators and
+    loops over tensors, such as clipping of gradients, averages and copies of weights."""
+    rows = host_rows(recording, lambda name: name.startswith(FOREACH), Kind.CPU_OP)
+    events, loops, steps = recording.trace.events, scattered_updates(recording), recording.optimizer_steps
+    return union(
+        np.concatenate((events.start[rows], loops.starts, steps.starts)),
+        np.concatenate((events.end[rows], loops.ends, steps.ends)),
+    )
+
+
+def _pointwise_time(recording: Recording, passes: Spans | None) -> Measure:
+    """Returns the share of the window in pointwise work; `passes` is as for `pointwise_ops`."""
     if not recording.on_device:
-        rows, own = pointwise_operators(recording, in_optimizer)
+        rows, own = pointwise_operators(recording, passes)
         return Measure(float(own.sum()) / recording.account.window, "share", "window", len(rows))
-    ops = pointwise_ops(recording, in_optimizer)
+    ops = pointwise_ops(recording, passes)
     return window_share(recording, ops.start, ops.end)
 
 
 def pointwise_kernels(recording: Recording) -> Measure | Missing:
     """Number of pointwise kernels (see `pointwise_share`) per step; on a CPU run, the number of pointwise operators."""
     if not recording.on_device:
-        rows, _ = pointwise_operators(recording, in_optimizer=False)
+        rows, _ = pointwise_operators(recording)
         return Measure(len(rows) / len(recording.steps), "count", "step", len(rows))
     ops = pointwise_ops(recording)
     return with_example(len(ops) / len(recording.steps), "count", "step", ops.start, ops.end)
@@ -108,27 +129,28 @@ def _inside_optimizer(recording: Recording) -> Bools | None:
     return steps.contains(starts[in_host_steps(recording, starts)])
 
 
-def pointwise_ops(recording: Recording, in_optimizer: bool = False) -> DeviceOps:
-    """Returns torch's pointwise kernels in the window: those that the optimizer launches if `in_optimizer`, with its
-    foreach kernels, else all others."""
-    patterns = (_POINTWISE, _FOREACH_KERNEL) if in_optimizer else (_POINTWISE,)
+def pointwise_ops(recording: Recording, passes: Spans | None = None) -> DeviceOps:
+    """Returns torch's pointwise and foreach kernels of the window that were launched in the spans `passes`; without
+    `passes`, the pointwise kernels outside of `parameter_passes`."""
+    patterns = (_POINTWISE,) if passes is None else (_POINTWISE, _FOREACH_KERNEL)
     ops, calls = _kernels(recording, *patterns), recording.trace.calls
     launch_times = calls.start[ops.call] if len(calls) else ops.start
-    optimizers: Bools = ops.launched & recording.optimizer_steps.contains(launch_times)
-    return ops.take(optimizers == in_optimizer)
+    spans = parameter_passes(recording) if passes is None else passes
+    inside: Bools = ops.launched & spans.contains(launch_times)
+    return ops.take(inside != (passes is None))
 
 
-def pointwise_operators(recording: Recording, in_optimizer: bool) -> tuple[Rows, Ints]:
+def pointwise_operators(recording: Recording, passes: Spans | None = None) -> tuple[Rows, Ints]:
     """Returns two arrays: the event rows of pointwise operators on the main thread, and the own time of each operator
-    in ns (without the operators that it calls). The operators are those that the optimizer calls if `in_optimizer` is
-    True, otherwise all others."""
+    in ns (without the operators that it calls). `passes` is as for `pointwise_ops`."""
     trace, events, operators = recording.trace, recording.trace.events, recording.main_operators
     rows, own = operators.rows, operators.own
     chosen = (events.kind[rows] == Kind.CPU_OP) & in_host_steps(recording, events.start[rows])
     chosen &= name_matches(
         trace.names, events.name[rows], lambda name: first_match(operator_patterns(), name) == "pointwise"
     )
-    chosen &= recording.optimizer_steps.contains(events.start[rows]) == in_optimizer
+    spans = parameter_passes(recording) if passes is None else passes
+    chosen &= spans.contains(events.start[rows]) != (passes is None)
     return rows[chosen], own[chosen]
 
 

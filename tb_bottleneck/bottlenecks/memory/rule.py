@@ -32,6 +32,7 @@ from tb_bottleneck.bottlenecks.launch.compiled_steps import broken_graphs
 from tb_bottleneck.bottlenecks.memory.attention import attention_passes, unfused_attention_share
 from tb_bottleneck.bottlenecks.memory.embedding import dense_update_share, table_rows_used
 from tb_bottleneck.bottlenecks.memory.fusion import (
+    beside_optimizer,
     optimizer_launches,
     optimizer_pointwise,
     pointwise_kernels,
@@ -75,11 +76,12 @@ def judge(measures: Measures[Recording]) -> Judgement[Recording]:
 
 
 def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
-    """Returns two causes: the pointwise work of the model, which torch.compile fuses, and the pointwise work of the
-    optimizer, except that in large embedding tables, which is a cause of its own. `share` is the regime's share of the
-    window, and limits the costs. Costs may be 0."""
+    """Returns two causes: the pointwise work of the model, which torch.compile fuses, and that of the optimizer and of
+    other passes over the parameters, without large embedding tables, which are a cause of their own. A fused
+    optimizer has no pointwise work. `share` is the regime's share of the window; it limits the costs (0 or more)."""
     model = min(measures.value(pointwise_share, otherwise=0.0), share)
-    rest = measures.value(optimizer_pointwise, otherwise=0.0) - measures.value(dense_update_share, otherwise=0.0)
+    all_passes, beside = (measures.value(each, otherwise=0.0) for each in (optimizer_pointwise, beside_optimizer))
+    rest = all_passes - measures.value(dense_update_share, otherwise=0.0) if beside < all_passes else 0.0
     optimizer = max(min(rest, share - model), 0.0)
     evidence = (pointwise_share, pointwise_kernels, memory_reached)
     unfused = Cause("unfused_pointwise", model, (*evidence, eager_functions, broken_graphs, on_windows), bounded=False)
@@ -87,7 +89,12 @@ def _causes(measures: Measures[Recording], share: float) -> tuple[Cause[Recordin
     if not measures.on_device and in_use:
         outside = (compiled_regions, eager_functions, broken_graphs, *evidence)
         unfused = Cause("pointwise_outside_graphs", model, outside, bounded=False)
-    return (unfused, Cause("optimizer_passes", optimizer, (optimizer_pointwise, optimizer_launches), bounded=False))
+    return (
+        unfused,
+        Cause(
+            "optimizer_passes", optimizer, (optimizer_pointwise, beside_optimizer, optimizer_launches), bounded=False
+        ),
+    )
 
 
 def _attention(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:

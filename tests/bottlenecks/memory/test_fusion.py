@@ -127,20 +127,21 @@ FUSED = "triton_poi_fused_add_relu_3"
 FOREACH = "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>"
 
 
-def trained(tmp_path, kernel, kernels_per_step, kernel_us, optimizer=True):
-    """Four steps of 10 ms; the kernels are launched one after the other, inside Optimizer.step or before it."""
+def trained(tmp_path, kernel, kernels_per_step, kernel_us, optimizer=True, operator="aten::add_", inside=1.0):
+    """Four steps of 10 ms; the kernels are launched one after the other, inside Optimizer.step or before it. With the
+    optimizer, the part `inside` is launched by its step."""
     events, number, pause = [], 0, 10_000 / kernels_per_step
     for step in range(4):
         begin = step * 10_000
         row = {"ph": "X", "pid": 1, "tid": 1}
         events.append(row | {"cat": "user_annotation", "name": f"ProfilerStep#{step}", "ts": begin, "dur": 10_000})
         name = "Optimizer.step#Adam.step" if optimizer else "forward"
-        events.append(row | {"cat": "user_annotation", "name": name, "ts": begin, "dur": 9_999})
+        events.append(row | {"cat": "user_annotation", "name": name, "ts": begin, "dur": 9_999 * inside})
         for each in range(kernels_per_step):
             number, ts = number + 1, begin + each * pause
             link = {"correlation": number, "device": 0, "grid": [1024, 1, 1]}
             call = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": ts, "dur": 3, "args": link}
-            events.append(row | {"cat": "cpu_op", "name": "aten::add_", "ts": ts, "dur": pause * 0.9})
+            events.append(row | {"cat": "cpu_op", "name": operator, "ts": ts, "dur": pause * 0.9})
             events.append(row | call)
             kernel_row = {"cat": "kernel", "name": kernel, "pid": 0, "tid": 7, "ts": ts + 8, "dur": kernel_us}
             events.append(row | kernel_row | {"args": link})
@@ -163,6 +164,23 @@ def test_what_the_optimizer_does_is_not_fused_by_compiling_the_model(tmp_path):
     assert found["optimizer_passes"].cost_share == pytest.approx(0.96, abs=0.01)
     assert "unfused_pointwise" not in found
     assert found["optimizer_passes"].speedup.because.startswith("Not simulated: this requires recorded shapes")
+
+
+@pytest.mark.parametrize(
+    ("operator", "inside", "others"),
+    [("aten::_foreach_mul_", 0.5, 0.48), ("aten::_foreach_mul_", 1.0, None), ("aten::add_", 0.5, None)],
+    ids=["clipping with foreach", "the optimizer alone", "operators of the model"],
+)
+def test_clipping_and_averages_count_as_passes_over_the_parameters(tmp_path, operator, inside, others):
+    found = trained(tmp_path, FOREACH, 20, 480, operator=operator, inside=inside)["optimizer_passes"]
+    values = [each.value for each in found.evidence if each.label.startswith("Outside of the optimizer")]
+    assert found.cost_share == pytest.approx(0.48 if others is None and inside < 1 else 0.96, abs=0.01)
+    assert values == ([] if others is None else [pytest.approx(others, abs=0.01)])
+
+
+def test_other_passes_beside_a_fused_optimizer_are_none_of_an_optimizer(tmp_path):
+    found = trained(tmp_path, FOREACH, 20, 480, operator="aten::_foreach_mul_", optimizer=False)
+    assert "optimizer_passes" not in found
 
 
 def test_an_optimizer_that_launches_everything_is_the_only_finding(tmp_path):

@@ -16,7 +16,7 @@ CONTEXT = Context("cuda", "NVIDIA H200", Window(6, "profiler_step", 0, 6, (1, 1,
 @pytest.mark.parametrize(
     ("model", "optimizer", "headline"),
     [
-        (0.25, 0.35, "The optimizer updates the parameters in several passes, "),
+        (0.25, 0.35, "The parameters are updated in several passes, "),
         (0.35, 0.25, "Memory bandwidth limits the GPU for 60 % of each step."),
     ],
 )
