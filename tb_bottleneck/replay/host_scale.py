@@ -74,12 +74,14 @@ def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
 def host_scale_of(graph: ModifiedGraph) -> HostScale:
     """Returns the scale of the host for an unmodified `graph` (see the module docstring).
 
-    For CPU runs without a measured overhead, the scale is 1, because dispatching cannot be separated from other work of
-    the CPU.
+    For CPU runs, the scale is 1 if the profiler's time is taken out of all times, since other programs slow operators
+    and Python alike, or if the overhead was not measured, since dispatching cannot be separated from other work.
     """
     recording = graph.base.recording
     if graph.base.host_pace:
         return _from_pace(graph)
+    if not recording.on_device and recording.correction is not None:
+        return HostScale(1.0, 1.0, 1.0, solved=True)
     overhead = profiler_overhead(recording)
     if isinstance(overhead, Measure):
         if recording.on_device and overhead.value < SEEN_FROM and _is_hidden(graph):

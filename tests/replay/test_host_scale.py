@@ -54,6 +54,18 @@ def test_an_interruption_is_not_taken_for_time_that_the_profiler_costs(monkeypat
     assert found == pytest.approx(usual, abs=0.05)
 
 
+def test_other_programs_slow_a_cpu_run_as_a_whole():
+    """The profiler's time is taken out of all times. What is left of the difference belongs to other programs."""
+    drawing = """
+        step    aaaaaaaaaabbbbbbbbbbcccccccccc
+        python  #####.....#####.....#####.....
+        op      .....####......####......####.
+    """
+    graph = drawn_graph(drawing, deviceProperties=[], tb_bottleneck={"context": {"unprofiled_step_ns": 300_000}})
+    object.__setattr__(graph.base.recording, "correction", object())
+    assert host_scale_of(graph) == HostScale(1.0, 1.0, 1.0, solved=True)
+
+
 def test_what_recording_cannot_have_cost_is_a_difference_between_runs():
     """Three calls and an operator in a step of 1 ms: 0.04 ms of the 0.4 that it took longer."""
     assert scales(LATE, unprofiled_step_ns=600_000).expected == pytest.approx(0.96, abs=0.01)
