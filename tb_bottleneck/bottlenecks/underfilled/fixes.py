@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tb_bottleneck.attribution.trace_recording import Recording
+from tb_bottleneck.base.arrays import distinct_rows
 from tb_bottleneck.base.measure import known_value
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.launch.fixes import without_repeats
@@ -9,6 +11,9 @@ from tb_bottleneck.bottlenecks.launch.micro_batches import batch_to_try, micro_b
 from tb_bottleneck.bottlenecks.underfilled.batch_growth import device_time_factors, scale_batches
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
 from tb_bottleneck.replay.scenario import Scenario, scaled_on_cpu
+from tb_bottleneck.roofline.matmul import product_of
+from tb_bottleneck.trace.kinds import Kind
+from tb_bottleneck.trace.operands import operands_of
 
 BATCH_FACTOR = 2
 PORTIONS_LEFT = {Estimate.EXPECTED: 0.0, Estimate.LOW: 0.1, Estimate.HIGH: 0.0}
@@ -16,9 +21,10 @@ LARGE_KERNELS = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.0, Estimate.HIGH: 0.5}
 """The part of the host time of all micro-batches but the first that remains in one pass, and the time of kernels that
 fill the device, relative to their time in micro-batches: larger kernels use the device better. The bounds are
 chosen."""
-OF_WORK_ON_CPU = {Estimate.EXPECTED: 0.5, Estimate.LOW: 1.0, Estimate.HIGH: 0.0}
-"""The part of the operators' own work that remains if operators compute all samples at once. Two trainings gained 1.8
-and 16.9 times; the bounds are those of what is possible."""
+ROWS_OF_WEIGHTS = {Estimate.EXPECTED: 15.0, Estimate.LOW: 0.0, Estimate.HIGH: 60.0}
+"""A product on a CPU takes as long for its weights as for so many rows of a batch: 11 to 22 for square matrices of 128
+to 1,024 columns (torch 2.13, one core of an AMD EPYC). The bounds are a choice."""
+USUAL_ROWS = 15.0  # if shapes were not recorded: half of the work is that of the weights
 
 
 def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
@@ -29,19 +35,36 @@ def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph
     the same. The window of the returned graph is the time for the recorded number of samples, which need fewer steps.
     Assumes: there is enough memory, and training converges as well with the larger batch.
 
-    On the CPU, only micro-batches can be predicted. All but the first then take OF_WORK_ON_CPU of the part of the step
-    that is not launch overhead. Returns None if there are none.
+    On the CPU, only micro-batches can be predicted. Of all but the first, the work of the operators remains that is not
+    about the weights (ROWS_OF_WEIGHTS), but no launch overhead. Returns None if there are none.
     """
     recording = graph.base.recording
     portions = micro_batches(recording).others
     if not recording.on_device:
-        work = 1 - recording.account.share(Regime.LAUNCH)
-        return scaled_on_cpu(graph, portions, OF_WORK_ON_CPU[estimate] * work) if len(portions) else None
+        rows = _rows_of_products(recording) or USUAL_ROWS
+        work = (1 - recording.account.share(Regime.LAUNCH)) * rows / (rows + ROWS_OF_WEIGHTS[estimate])
+        return scaled_on_cpu(graph, portions, work) if len(portions) else None
     if len(portions):
         return without_repeats(graph, portions, PORTIONS_LEFT[estimate], LARGE_KERNELS[estimate])
     grows, items = known_value(batch_to_try(recording)) or BATCH_FACTOR, graph.items
     factors = np.where(items.op >= 0, device_time_factors(recording, grows, estimate)[items.op], 1.0)
     return scale_batches(graph.with_items(length=scale_column(items.length, factors)), grows).with_batch(grows)
+
+
+def _rows_of_products(recording: Recording) -> float:
+    """Returns the mean number of rows of a batch in matrix products of the window, weighted by the times of their
+    operators: the smallest size of each product, also of gradients. 0 without recorded shapes."""
+    trace, events = recording.trace, recording.trace.events
+    operators = trace.rows(Kind.CPU_OP)
+    operators = operators[recording.in_window(events.start[operators])]
+    first, which = distinct_rows(events.name[operators], events.signature[operators])
+    times, total, weighted = np.bincount(which, events.duration[operators], len(first)), 0.0, 0.0
+    for row, time in zip(operators[first].tolist(), times.tolist(), strict=True):
+        operands = operands_of(trace.signatures[events.signature[row]])
+        product = product_of(trace.names[events.name[row]], operands.dims) if operands is not None else None
+        if product is not None:
+            total, weighted = total + time, weighted + time * min(product.m, product.k, product.n)
+    return weighted / total if total else 0.0
 
 
 LARGER_BATCH = Scenario("batch", with_larger_batch, on_cpu=True)

@@ -13,7 +13,9 @@ from tb_bottleneck.bottlenecks.launch.micro_batches import (
     micro_batches,
     micro_batches_per_step,
 )
+from tb_bottleneck.bottlenecks.underfilled.fixes import LARGER_BATCH
 from tb_bottleneck.diagnosis.trace import diagnose
+from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
@@ -101,9 +103,10 @@ def test_the_whole_batch_in_one_pass_gains_nearly_all_other_passes(recorded):
     assert "small_kernels" not in [each.cause for each in report.findings], "few launches remain"
 
 
-def on_cpu(tmp_path, passes, indices):
+def on_cpu(tmp_path, passes, indices, rows=0):
     """Writes a trace of a CPU run with small operators. Each pass slices the batch at an index, and adds to the
-    gradients of the pass before."""
+    gradients of the pass before. A product of so many `rows` takes most of its time."""
+    product = {"dur": 39 if rows else 5, "args": {"Input Dims": [[rows, 64], [64, 64]]} if rows else {}}
     events, row = [], {"ph": "X", "pid": 1, "tid": 1}
     for step in range(4):
         at = step * 7_020
@@ -115,7 +118,7 @@ def on_cpu(tmp_path, passes, indices):
             for name, concrete in [("aten::slice", begin), *((name, []) for name in PASS), (node, [])]:
                 args = {"Input Dims": [[64, 8]], "Input type": ["float"], "Concrete Inputs": concrete}
                 events.append(row | {"cat": "cpu_op", "name": name, "ts": at, "dur": 40, "args": args})
-                events.append(row | {"cat": "cpu_op", "name": "aten::mm", "ts": at + 30, "dur": 5, "args": {}})
+                events.append(row | {"cat": "cpu_op", "name": "aten::mm", "ts": at + (1 if rows else 30), **product})
                 at += 50
     path = tmp_path / "cpu.json"
     path.write_text(json.dumps({"deviceProperties": [], "traceEvents": events}))
@@ -130,6 +133,15 @@ def test_slices_of_a_batch_on_a_cpu_are_portions_of_it(tmp_path, indices):
     assert lead.cause == "small_batch"
     assert 1.1 < lead.speedup.low < lead.speedup.expected < lead.speedup.high
     assert "20 portions" in diagnose(path).verdict.headline
+
+
+def test_products_of_few_rows_take_the_time_of_their_weights(tmp_path):
+    """One product for all rows takes hardly longer than for one row, and as long as all of them for many rows."""
+    few, many = (
+        LARGER_BATCH.apply(unmodified_graph(RecordedGraph(recording_of(on_cpu(tmp_path, 20, 16, rows)))), estimate)
+        for rows, estimate in ((1, Estimate.EXPECTED), (60, Estimate.EXPECTED))
+    )
+    assert many.window() > 4 * few.window()
 
 
 def test_one_pass_on_a_cpu_has_no_portions(tmp_path):
