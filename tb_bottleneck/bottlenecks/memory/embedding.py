@@ -7,13 +7,15 @@ import numpy as np
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.arrays import distinct_rows
+from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.base.measure import Measure, Missing, Record, text_measure
 from tb_bottleneck.base.units import share_text
-from tb_bottleneck.measures.trace.window_rows import host_rows, in_window
+from tb_bottleneck.measures.trace.window_rows import host_rows, in_host_steps, in_window, window_share
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
+from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.operands import MAX_ELEMENTS, Operands, Shape, operands_of
-from tb_bottleneck.trace.table import Floats
+from tb_bottleneck.trace.table import Floats, Rows
 
 _BACKWARD = "aten::embedding_dense_backward"
 _FILLS = frozenset({"aten::zero_", "aten::fill_"})
@@ -60,12 +62,25 @@ def _table(operands: Operands) -> Table | None:
 def dense_update_share(recording: Recording) -> Measure | Missing:
     """Share of the window in which the device sets the dense gradients of such tables to zero, or updates the rows of
     the tables."""
+    if not recording.on_device:
+        spans = dense_update_spans(recording)
+        return window_share(recording, spans.starts, spans.ends) if len(spans) else Missing("no such table")
     ops = recording.trace.device_ops
     share = table_part(recording)
     inside = in_window(recording, *(Work(work) for work in COMPUTE_KERNELS))
     spent = float(((ops.end - ops.start) * share)[inside].sum())
     found = int(((share > 0) & inside).sum())
     return Measure(spent / recording.account.window, "share", "window", found) if found else Missing("no such table")
+
+
+@memoized
+def dense_update_spans(recording: Recording) -> Spans:
+    """Returns the time of the host's operators that set the dense gradients of such tables to zero, or update only such
+    tables."""
+    events, rows = recording.trace.events, recording.trace.rows(Kind.CPU_OP)
+    rows = rows[in_host_steps(recording, events.start[rows])] if dense_tables(recording) else rows[:0]
+    rows = rows[_parts(recording, rows) == 1.0]
+    return union(events.start[rows], events.end[rows])
 
 
 def table_rows_used(recording: Recording) -> Measure | Missing:
@@ -84,19 +99,23 @@ def table_part(recording: Recording) -> Floats:
     parameters or sets gradients to zero; 0 for other operations."""
     trace, ops = recording.trace, recording.trace.device_ops
     part = np.zeros(len(ops))
-    shapes = {(table.rows, table.width) for table in dense_tables(recording)}
-    if not shapes:
-        return part
-    called, operator = trace.calling_operators
-    rows = np.flatnonzero(ops.launched)
-    rows = rows[called[ops.call[rows]]]
-    events = operator[ops.call[rows]]
-    first, which = distinct_rows(trace.events.signature[events])
-    parts = np.array([_part(trace.signatures[number], shapes) for number in trace.events.signature[events][first]])
-    updates = recording.optimizer_steps.contains(trace.events.start[events])
-    updates |= np.array([trace.names[name] in _FILLS for name in trace.events.name[events].tolist()], np.bool_)
-    part[rows] = np.where(updates, parts[which] if len(parts) else 0.0, 0.0)
+    if dense_tables(recording):
+        called, operator = trace.calling_operators
+        rows = np.flatnonzero(ops.launched)
+        rows = rows[called[ops.call[rows]]]
+        part[rows] = _parts(recording, operator[ops.call[rows]])
     return part
+
+
+def _parts(recording: Recording, operators: Rows) -> Floats:
+    """Returns for each of `operators`, rows of `trace.events`, the value of `table_part`."""
+    trace, events = recording.trace, recording.trace.events
+    shapes = {(table.rows, table.width) for table in dense_tables(recording)}
+    first, which = distinct_rows(events.signature[operators])
+    parts = np.array([_part(trace.signatures[number], shapes) for number in events.signature[operators][first]])
+    updates = recording.optimizer_steps.contains(events.start[operators])
+    updates |= name_matches(trace.names, events.name[operators], _FILLS.__contains__)
+    return np.where(updates, parts[which] if len(parts) else 0.0, 0.0)
 
 
 def _part(signature: tuple[bytes, bytes, bytes], shapes: set[tuple[int, int]]) -> float:
