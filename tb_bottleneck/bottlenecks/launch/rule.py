@@ -128,7 +128,9 @@ def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]
         # work is known and added.
         work = measures.value(optimizer_work, otherwise=0.0)
         loop = tuple(replace(cause, cost_share=cause.cost_share + work, bounded=False) for cause in _loop(measures))
-        rest = share - sum(cause.cost_share - work for cause in loop)
+        scattered = _SCATTERED.causes(measures)
+        rest = share - sum(cause.cost_share - work for cause in loop) - sum(cause.cost_share for cause in scattered)
+        loop = (*scattered, *loop)
         if isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure):
             uncompiled = (compiled_regions, eager_functions, broken_graphs, operators, overhead_left)
             return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))

@@ -8,8 +8,9 @@ import numpy as np
 
 from tb_bottleneck.attribution.memoize import memoized
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.base.intervals import Spans, subtract
+from tb_bottleneck.base.intervals import Spans, intersect, subtract
 from tb_bottleneck.base.measure import Measure, Missing, text_measure
+from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.launch.operator_loops import loop_time, top_level
 from tb_bottleneck.measures.trace.window_rows import host_step_of, with_example
 from tb_bottleneck.trace.kernel_names import name_matches
@@ -20,7 +21,7 @@ UPDATES = frozenset(
     for name in (
         *("mul_", "add_", "sub_", "div_", "lerp_", "copy_", "zero_", "fill_", "clamp_", "addcmul_", "addcdiv_"),
         *("mul", "add", "sub", "div", "square", "pow", "sum", "norm", "linalg_vector_norm", "abs", "max", "mean"),
-        *("isfinite", "isnan", "all", "any", "logical_not"),
+        *("isfinite", "isnan", "all", "any", "logical_not", "reciprocal", "sqrt", "neg"),
     )
 )
 """Operators with which loops over parameters or gradients update or reduce a tensor. A layer also has others."""
@@ -49,10 +50,11 @@ def scattered_operators(recording: Recording) -> Measure | Missing:
 
 
 def idle_in_scattered_updates(recording: Recording) -> Measure:
-    """Share of the window in which the device is idle during loops over tensors."""
+    """Share of the window in which the device is idle during loops over tensors; on a CPU run, in which their operators
+    are called and do not compute."""
     spans = scattered_updates(recording)
-    idle = int(recording.idle.covered(spans.starts, spans.ends).sum())
-    return Measure(idle / recording.account.window, "share", "window", len(spans))
+    idle = recording.idle if recording.on_device else recording.owned_spans.of(Regime.LAUNCH)
+    return Measure(intersect(idle, spans).total() / recording.account.window, "share", "window", len(spans))
 
 
 @memoized

@@ -103,7 +103,7 @@ def test_kernels_that_fill_the_device_keep_their_work(tmp_path):
 def test_values_read_one_by_one_are_named_on_the_cpu(tmp_path):
     def report(reads):
         """Three steps of 100 short operators on the CPU."""
-        names = (["aten::item"] * reads + ["aten::add"] * 100)[:100]
+        names = (["aten::item"] * reads + ["aten::gelu"] * 100)[:100]
         row, events = {"ph": "X", "pid": 1, "tid": 1}, []
         for step in range(3):
             begin = step * STEP_US
@@ -220,13 +220,20 @@ def on_the_cpu(operator, operators_per_step, optimizer):
         ("aten::cat", 40, False, []),
         ("aten::lerp_", 2_500, True, ["optimizer_for_loop"]),
         ("aten::_fused_adam_", 2_500, True, ["small_operators"]),
-        ("aten::lerp_", 2_500, False, ["small_operators"]),
+        ("aten::lerp_", 2_500, False, ["scattered_updates"]),
     ],
 )
 def test_the_same_is_seen_in_the_operators_of_a_run_on_the_cpu(tmp_path, operator, operators, optimizer, named):
     path = tmp_path / "c.pt.trace.json"
     path.write_text(json.dumps(on_the_cpu(operator, operators, optimizer)))
     assert sorted(finding.cause for finding in diagnose(str(path)).findings) == sorted(named)
+
+
+def test_a_third_of_the_calls_of_a_loop_over_tensors_remains_on_a_cpu(tmp_path):
+    path = tmp_path / "c.pt.trace.json"
+    path.write_text(json.dumps(on_the_cpu("aten::lerp_", 2_500, False)))
+    [found] = diagnose(str(path)).findings
+    assert found.speedup.expected == pytest.approx(1 / (1 - found.cost_share * (1 - 0.36)), rel=0.05)
 
 
 def test_the_optimizers_cost_is_the_time_of_its_rows_and_not_their_number(tmp_path):
