@@ -83,37 +83,6 @@ def test_operators_of_a_cpu_update_the_table_too(tmp_path: Path) -> None:
     recording = recording_of(tmp_path, other=ROWS, drawing=drawing, deviceProperties=[])
     share = embedding.dense_update_share(recording)
     assert isinstance(share, Measure)
-    assert share.value == pytest.approx(0.4 * 0.8, rel=0.02)
-    said = embedding.table_rows_used(recording)
-    assert isinstance(said, Measure)
-    assert said.text.startswith("at most 5,120 of 1,000,000 rows (0.5 %)")
-
-
-def test_the_fix_leaves_the_other_weights(tmp_path: Path) -> None:
-    graph = unmodified_graph(RecordedGraph(recording_of(tmp_path)))
-    fixed = SPARSE.apply(graph, Estimate.EXPECTED)
-    assert fixed is not None
-    kept = fixed.items.length.sum() / graph.items.length.sum()
-    assert kept == pytest.approx((2 + 4 * 0.2 + 4 * 0.8 * 4 * 5120 / ROWS) / 6, rel=0.02)
-
-
-def test_operators_of_a_cpu_update_the_table_too(tmp_path: Path) -> None:
-    """They take four of ten columns of a step."""
-    drawing = """
-        step    aaaaaaaaaabbbbbbbbbb
-        op      ##..####..##..####..
-    """
-    recording = recording_of(tmp_path, drawing=drawing, deviceProperties=[])
-    share = embedding.dense_update_share(recording)
-    assert isinstance(share, Missing), "an operator with other weights is not counted"
-    monkeypatched = tmp_path / "a.pt.trace.json"
-    monkeypatched.write_text(monkeypatched.read_text().replace(f"[{ROWS // 4}, {WIDTH}]", f"[{ROWS}, {WIDTH}]"))
-    loaded = load(str(monkeypatched))
-    steps = find_steps(loaded)
-    assert steps is not None
-    recording = Recording(loaded, steps)
-    share = embedding.dense_update_share(recording)
-    assert isinstance(share, Measure)
     assert share.value == pytest.approx(0.4, abs=0.02)
     graph = unmodified_graph(RecordedGraph(recording))
     fixed = [SPARSE.apply(graph, each) for each in (Estimate.LOW, Estimate.EXPECTED, Estimate.HIGH)]
