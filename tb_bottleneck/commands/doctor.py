@@ -75,9 +75,10 @@ def _job(as_json: bool) -> int:
     import json
     import os
 
-    from tb_bottleneck.doctor.job_machines import figure_table, measured_figures, slow_machines, verdict_text
+    from tb_bottleneck.jobs.machines import figure_table, slow_machines, verdict_text
+    from tb_bottleneck.monitor.machine_check import job_figures
 
-    figures = measured_figures()
+    figures = job_figures()
     found = slow_machines(figures, on_cpu=not any("device_copy" in each for each in figures))
     if os.environ["RANK"] == "0":
         verdict, sentences = verdict_text(found, len(figures)), [each.sentence for each in found]

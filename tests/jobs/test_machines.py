@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tb_bottleneck.__main__ import main
-from tb_bottleneck.doctor.job_machines import SlowMachine, figure_table, slow_machines, verdict_text
+from tb_bottleneck.jobs.machines import SlowMachine, figure_table, slow_machines, verdict_text
 
 USUAL = {
     "product": 745e12,
