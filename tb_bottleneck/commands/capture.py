@@ -20,6 +20,7 @@ examples:
   tb-bottleneck capture runs/              all monitored training runs that write under runs/
   tb-bottleneck capture runs/mine --wait 120  && tb-bottleneck diagnose runs/mine
   tb-bottleneck capture runs/mine --job    the same steps of the slow rank, of one that waits for it, and of a usual one
+  tb-bottleneck capture runs/mine --machine   all ranks measure their machines first: is it the code or the machine?
 
 A run sees the request within a few seconds and records its next two to nine steps, unless a profiler of its own
 is active. One run records at most 20 traces on request.
@@ -44,6 +45,12 @@ def add(commands: "Subparsers") -> None:
         "waits longest for it, and a usual one",
     )
     capture.add_argument(
+        "--machine",
+        action="store_true",
+        help="of each job, let all ranks measure their devices, cores, memory and links for 3 s, in which the training "
+        "stops, and record the next steps; the report of the job then tells a slow machine from slow code",
+    )
+    capture.add_argument(
         "--wait",
         type=float,
         default=0.0,
@@ -61,7 +68,8 @@ def _capture(options: argparse.Namespace) -> int:
     if not logdir.is_dir():
         raise NotFound(f"no such directory: {logdir}")
     before = _traces(logdir)
-    alive: dict[Path, int | None] = _of_jobs(logdir) if options.job else dict.fromkeys(live_directories(logdir))
+    of_jobs = options.job or options.machine
+    alive = _of_jobs(logdir, options.machine) if of_jobs else dict.fromkeys(live_directories(logdir))
     if not alive:
         raise NotFound(
             f"no monitored training run writes under {logdir} now; start one: tb-bottleneck run --logdir {logdir} …"
@@ -69,6 +77,9 @@ def _capture(options: argparse.Namespace) -> int:
     refused = 0
     for directory, at_step in alive.items():
         try:
+            if options.machine and at_step is not None:
+                request_capture(directory, at_step, "machine")
+                at_step += 1
             is_new = request_capture(directory, at_step)
         except OSError as error:
             refused += 1
@@ -87,15 +98,15 @@ ranks see it before this step."""
 STEPS_AHEAD = 20
 
 
-def _of_jobs(logdir: Path) -> dict[Path, int | None]:
+def _of_jobs(logdir: Path, all_ranks: bool) -> dict[Path, int | None]:
     """Returns a dict: run directory of a rank to record -> number of the first step to record, or None for the next
-    step."""
+    step. `all_ranks` includes each rank that trains, otherwise at most three of a job."""
     from tb_bottleneck.live.state import LiveJobs
-    from tb_bottleneck.live.verdict import ranks_to_record
+    from tb_bottleneck.live.verdict import ranks_to_record, training_ranks
 
     found: dict[Path, int | None] = {}
     for state in LiveJobs(str(logdir)).read():
-        ranks = ranks_to_record(state.job, state.verdict)
+        ranks = training_ranks(state.job) if all_ranks else ranks_to_record(state.job, state.verdict)
         walls = [rank.beat.recent["wall"] / 1e9 for rank in ranks if rank.beat.recent.get("wall")]
         if walls:
             ahead = max(STEPS_AHEAD, round(REQUEST_SECONDS / min(walls)))

@@ -70,7 +70,9 @@ def slow_machines(figures: Sequence[Mapping[str, float]], on_cpu: bool) -> list[
 def _waits(name: str, rank: int, figures: Sequence[Mapping[str, float]]) -> bool:
     """Returns True if `rank` is slow although its core is not: its process does not run all the time."""
     speeds = [each["core_cpu"] for each in figures if "core_cpu" in each]
-    return name == "core" and bool(speeds) and figures[rank]["core_cpu"] > (1 - ON_CPU) * statistics.median_high(speeds)
+    if name != "core" or not speeds:
+        return False
+    return figures[rank].get("core_cpu", 0.0) > (1 - ON_CPU) * statistics.median_high(speeds)
 
 
 def verdict_text(found: Sequence[SlowMachine], ranks: int) -> str:
@@ -81,7 +83,7 @@ def verdict_text(found: Sequence[SlowMachine], ranks: int) -> str:
     return f"The machine of {slow} is slower at the same work: look at the machine, not at the code."
 
 
-_UNITS = {
+FIGURES = {
     "product": (1e12, "TFLOP/s"),
     "device_copy": (1e9, "GB/s"),
     "to_device": (1e9, "GB/s"),
@@ -95,9 +97,9 @@ _UNITS = {
 
 def figure_table(figures: Sequence[Mapping[str, float]]) -> Iterator[str]:
     """Yields a header, the units, and one line per rank with its figures."""
-    width = {name: max(len(name), 7) for name in _UNITS if any(name in each for each in figures)}
+    width = {name: max(len(name), 7) for name in FIGURES if any(name in each for each in figures)}
     yield "rank  " + "  ".join(f"{name:>{room}}" for name, room in width.items())
-    yield "      " + "  ".join(f"{_UNITS[name][1]:>{room}}" for name, room in width.items())
+    yield "      " + "  ".join(f"{FIGURES[name][1]:>{room}}" for name, room in width.items())
     for rank, each in enumerate(figures):
-        values = {name: f"{each[name] / _UNITS[name][0]:.3g}" for name in width if name in each}
+        values = {name: f"{each[name] / FIGURES[name][0]:.3g}" for name in width if name in each}
         yield f"{rank:>4}  " + "  ".join(f"{values.get(name, '-'):>{room}}" for name, room in width.items())

@@ -39,11 +39,16 @@ def verdict_of(job: LiveJob) -> LiveVerdict:
     return _stall(job) or _slow_rank(job) or _healthy(job)
 
 
+def training_ranks(job: LiveJob) -> list[Rank]:
+    """Returns the ranks of `job` that make steps, or have made one lately."""
+    return [rank for rank in job.ranks if rank.state in (RankState.RUNNING, RankState.BUSY)]
+
+
 def ranks_to_record(job: LiveJob, verdict: LiveVerdict) -> list[Rank]:
     """Returns the ranks whose traces show why a rank is slow, at most three: the slow rank, the rank with the longest
     backward pass (the time in which it waits), and a typical rank. If `verdict` names no rank, the rank with the
     longest own time is used as the slow rank."""
-    ranks = [rank for rank in job.ranks if rank.state in (RankState.RUNNING, RankState.BUSY)]
+    ranks = training_ranks(job)
     ordered = sorted(ranks, key=_own)
     if not ordered:
         return []

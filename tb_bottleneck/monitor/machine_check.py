@@ -186,7 +186,7 @@ def _seconds_of(
     calls: list[Any] = [max(int(seconds / ROUNDS / _round(run, wait, 1)), 1)]
     if dist is not None:
         dist.broadcast_object_list(calls, group=group)
-    return sorted(_round(run, wait, calls[0]) for _ in range(ROUNDS))[1] / calls[0]
+    return float(sorted(_round(run, wait, calls[0]) for _ in range(ROUNDS))[1] / calls[0])
 
 
 def _round(run: Callable[[], object], wait: Callable[[], None], calls: int) -> float:

@@ -54,6 +54,10 @@ class Monitor:
     name the stage that takes the time: reading, decoding, a transform. `worker_init_fn` is called as before.
     `sample_workers=False` switches this thread off.
 
+    With `check_machine`, the ranks of a job measure their devices, cores, memory and links together for 3 s after the
+    second step, so that the report of the job can tell a slow machine from slow code. All ranks have to pass it.
+    `tb-bottleneck capture --machine` requests the same later.
+
     The monitor never raises into the training: if it cannot work, it logs one warning to the logger
     `tb_bottleneck.monitor`. Only one monitor per process is active; a second monitor only passes the calls of `step`
     and `capture` on to the active one.
@@ -70,6 +74,7 @@ class Monitor:
         revision: str | None = None,
         module_depth: int | None = None,
         sample_workers: bool = True,
+        check_machine: bool = False,
     ) -> None:
         self._logdir = logdir
         self._model = model
@@ -79,6 +84,7 @@ class Monitor:
         self._revision = revision
         self._module_depth = module_depth
         self._sample_workers = bool(sample_workers)
+        self._check_machine = bool(check_machine)
         self._session: Session | None = None
         self.directory: str | None = None
         """The run directory, after the start."""
@@ -187,6 +193,7 @@ class Monitor:
             revision,
             depth,
             self._sample_workers,
+            self._check_machine,
         )
         session = Session(options, after_step=lambda: self.after_step is not None and self.after_step())
         self.directory = str(session.start())

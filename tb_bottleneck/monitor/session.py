@@ -31,6 +31,7 @@ from tb_bottleneck.monitor.hooks import (
     tensor_transfers,
 )
 from tb_bottleneck.monitor.hooks.hook_context import HookContext
+from tb_bottleneck.monitor.machine_check import MachineCheck
 from tb_bottleneck.monitor.results import tell_results
 from tb_bottleneck.monitor.samplers.sampler import Sampler
 from tb_bottleneck.monitor.steps.device_timing import DeviceSpans, ThreadTime
@@ -71,6 +72,7 @@ class MonitorOptions:
     revision: str | None = None
     module_depth: int = -1  # below 0, modules are not marked
     sample_workers: bool = True
+    check_machine: bool = False
 
 
 class Session:
@@ -107,6 +109,7 @@ class Session:
         self._thread_time = ThreadTime()
         self._interruptions = interruptions.InterruptionHooks(self._context)
         self._other_profilers = OtherProfilers(self._context)
+        self._machine = MachineCheck(options.check_machine)
         self._allocator = accelerator.AllocatorCounters()
         self._directory = options.logdir
         self._traces = TraceWriter(self._rank.rank, self.guard)
@@ -142,6 +145,7 @@ class Session:
             self._hook_ns,
             self._heartbeat,
             self._facts.link.add_readings,
+            self._machine.request,
         )
         writer = WriterThread(directory, inputs, self.capture, self._traces, self.guard, self._options.every_s)
         writer.start()
@@ -244,10 +248,23 @@ class Session:
                 self._snapshots.advance(row)
         self.spans.close(row)
         self._own_ns += self.clock.now() - began
-        if self._after_step():
+        waited = self._after_step()
+        if self._machine.is_due(self.clock.steps) and not (self._stopping or self._profiled):
+            self._check_machine()
+            waited = True
+        if waited:
             self.clock.began = self.clock.now()
         if "loader_wait" not in self.clock.known:
             self.spans.begin()
+
+    def _check_machine(self) -> None:
+        """Measures the machine. The hooks are off meanwhile, and the time belongs to no step."""
+        self.patches.deactivate()
+        try:
+            self.guard.call("machine_check", self._machine.run)
+            self._facts.machine = self._machine.figures
+        finally:
+            self.patches.activate()
 
     def _missing_signals(self) -> dict[str, str]:
         """Returns {signal: reason} for the signals that the monitor cannot record. Any thread may call this."""

@@ -75,7 +75,9 @@ def test_a_week_keeps_nothing_and_writes_little(tmp_path: Path, monkeypatch: pyt
     clock, guard, rows = Clock(monkeypatch), Guard(), RowQueue()
     facts: dict[str, Any] = {"cores": 8}
     heartbeat = Heartbeat(tmp_path, ProcessRank(0, 1, ""), StepClock(lambda _: None))
-    inputs = WriterInputs(rows, [Thermometer()], lambda: facts, dict, lambda: 0.0, heartbeat, lambda _: None)
+    inputs = WriterInputs(
+        rows, [Thermometer()], lambda: facts, dict, lambda: 0.0, heartbeat, lambda _: None, lambda _: None
+    )
     writer = WriterThread(tmp_path, inputs, Capture(), object(), guard, PACKET_S)  # type: ignore[arg-type]
     writer._file = file = _opened(tmp_path)
     number, sizes = 0, []

@@ -15,6 +15,7 @@ from tb_bottleneck.bottlenecks.texts import guide_of, word
 from tb_bottleneck.jobs.causes.candidates import Fact
 from tb_bottleneck.jobs.context import JobContext
 from tb_bottleneck.jobs.culprits import Culprit, Verdict, culprits_of
+from tb_bottleneck.jobs.machines import slow_machines
 from tb_bottleneck.jobs.report.health import is_cut_short, is_trusted, reasons_of
 from tb_bottleneck.jobs.report.rank_table import group_rows
 from tb_bottleneck.jobs.report.wording import (
@@ -42,6 +43,8 @@ from tb_bottleneck.schema import bottleneck_pb2 as pb
 
 SEVERITIES = ((0.2, "critical"), (0.1, "warning"), (0.0, "info"))
 """Smallest cost share of a cause for each severity, as for the findings of one rank."""
+
+EXPLAINED = 0.5  # a choice
 
 TAKES_CORES = ("exposed_collectives", "small_messages", "synced_portions")
 """Causes whose fix frees cores in a job on CPUs: threads of the backend exchange the data, and the calls of collectives
@@ -162,13 +165,39 @@ def _fill(job: pb.Job, context: JobContext, reports: Mapping[int, pb.Report]) ->
         job.speedup.CopyFrom(job.speedup_all)
     said = _verdict(job, context, verdict, reports)
     job.verdict.CopyFrom(with_alert_of(said, [report.verdict for report in reports.values()]))
-    return [_facts(culprit) for culprit in verdict.culprits]
+    return [_facts(context, culprit) for culprit in verdict.culprits]
 
 
-def _facts(culprit: Culprit) -> Mapping[str, Fact]:
+def _facts(context: JobContext, culprit: Culprit) -> dict[str, Fact]:
     """Returns the facts about a culprit that its evidence shows."""
+    facts = _machine_facts(context, culprit)
     shown = {name: value for name, value in culprit.candidate.facts.items() if value or name == "stage"}
-    return {name: float(value) if isinstance(value, int | float) else value for name, value in shown.items()}
+    return facts | {name: float(value) if isinstance(value, int | float) else value for name, value in shown.items()}
+
+
+def _machine_facts(context: JobContext, culprit: Culprit) -> dict[str, Fact]:
+    """Returns by how much the machines of the culprit's ranks are slower at the same work, or on how many ranks they
+    are equally fast; {} if the cause is not about ranks, or the machines were not measured."""
+    figures = [summary.facts.machine for summary in context.job.summaries]
+    if culprit.candidate.cause not in OF_RANKS or sum(map(bool, figures)) < 2:
+        return {}
+    slow = slow_machines(figures, on_cpu=not any("device_copy" in each for each in figures))
+    own = [each for each in slow if each.rank in culprit.candidate.ranks]
+    if not own:
+        return {"machines_equal": float(sum(map(bool, figures)))}
+    return {f"machine_{each.figure}": each.slower for each in reversed(own)}
+
+
+def _code_or_machine(context: JobContext, culprit: Culprit) -> str:
+    """Returns a sentence that says whether the machine or the code is slow on the culprit's ranks; empty if it is not
+    known, or if the machine explains less than the part EXPLAINED of what its ranks take longer."""
+    facts, words = _machine_facts(context, culprit), job_texts().words
+    if not facts or "machines_equal" in facts:
+        return f" {words['code'].substitute()}" if facts else ""
+    slower = min(max(map(_number, facts.values())), 0.99)
+    excess = _number(culprit.candidate.facts.get("excess_ns"))
+    usual = float(np.nanmean(context.own.total[culprit.candidate.ranks])) - excess
+    return f" {words['machine'].substitute()}" if slower / (1 - slower) * usual >= EXPLAINED * excess else ""
 
 
 def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mapping[int, pb.Report]) -> pb.Verdict:
@@ -186,6 +215,7 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
     first = verdict.culprits[0]
     cause, ranks = texts.causes[first.candidate.cause], _ranks(context, first)
     headline = headline_of(job)
+    headline += _code_or_machine(context, first)
     if first.candidate.cause in OF_RANKS and ranks[0] in reports:
         own = reports[ranks[0]].verdict.headline
         headline += " " + texts.words["on_that_rank"].safe_substitute(rank=ranks[0], headline=own)
@@ -244,7 +274,7 @@ def _culprit(context: JobContext, culprit: Culprit) -> pb.Culprit:
         title=text.title,
         ranks=_ranks(context, culprit),
         cost_share=culprit.cost_share,
-        evidence=[evidence_row(name, value) for name, value in _facts(culprit).items()],
+        evidence=[evidence_row(name, value) for name, value in _facts(context, culprit).items()],
         speedup=_speedup(culprit.gain, bound),
         fix=pb.Fix(
             summary=text.summary, code=text.code.strip(), confirm=text.confirm, documentation=guide_of(candidate.cause)

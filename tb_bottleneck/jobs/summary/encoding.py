@@ -14,6 +14,7 @@ import numpy as np
 
 from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.regime import REGIMES
+from tb_bottleneck.jobs.machines import FIGURES
 from tb_bottleneck.jobs.summary.rank_summary import (
     Communications,
     KernelTimes,
@@ -23,6 +24,7 @@ from tb_bottleneck.jobs.summary.rank_summary import (
     StepWork,
 )
 from tb_bottleneck.trace.header import MAX_GROUPS, ProcessGroup
+from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.trace.table import Ints, Table
 
 MAX_BYTES = 64 * 1024
@@ -190,6 +192,7 @@ def _check(summary: RankSummary) -> None:
         bool((communications.end >= communications.start).all()),
         0 <= summary.facts.rank < summary.facts.world_size,
         isinstance(summary.facts.attentions, int) and 0 <= summary.facts.attentions < 1 << 31,
+        all(name in FIGURES and positive(value) for name, value in summary.facts.machine.items()),
     )
     if not all(checks):
         raise ValueError("inconsistent summary")

@@ -14,6 +14,7 @@ import numpy as np
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.regime import REGIMES
 from tb_bottleneck.bottlenecks.interruption.facts import interruptions_of
+from tb_bottleneck.jobs.machines import FIGURES
 from tb_bottleneck.jobs.summary.communication_rows import communications_of
 from tb_bottleneck.jobs.summary.encoding import encode
 from tb_bottleneck.jobs.summary.own_time import GroupTable, ends_with, points_of, waits_of
@@ -23,6 +24,7 @@ from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.header import hash_of_host
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.operands import operands_of
+from tb_bottleneck.trace.process_facts import positive
 from tb_bottleneck.trace.steps import step_numbers
 from tb_bottleneck.trace.table import Ints
 
@@ -147,7 +149,15 @@ def _facts(recording: Recording, rank: int, world_size: int, host_name: str) -> 
         marked=recording.steps.basis == "profiler_step",
         lost=bool(trace.lost) or bool(trace.truncated),
         attentions=attentions_of(recording),
+        machine=_machine(header.context.get("machine_figures")),
     )
+
+
+def _machine(found: object) -> dict[str, float]:
+    """Returns the valid figures of the machine."""
+    figures = found if isinstance(found, dict) else {}
+    known = ((name, positive(figures.get(name))) for name in FIGURES)
+    return {name: value for name, value in known if value is not None}
 
 
 def _account(recording: Recording) -> Ints:

@@ -1,7 +1,8 @@
 """The summary of the recording of one rank, from which a job is analysed. The summary contains no names of hosts,
 users, paths or kernels."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -129,7 +130,8 @@ class RankFacts:
 
     `host` is a hash of the host's name, `local_size` the number of ranks per host (0 if not recorded), `backend` that
     of torch.distributed, and `device` the name of the device (empty on the CPU). `begin_ns` is the start of the window
-    in ns since 1970, on the clock of the host.
+    in ns since 1970, on the clock of the host. `machine` has the figures of monitor/machine_check.py, if the ranks
+    measured their machines.
     """
 
     rank: int
@@ -143,6 +145,7 @@ class RankFacts:
     lost: bool  # the recording is damaged or truncated
     cut: int = 0  # judged steps that are left out to limit the size of the summary
     attentions: int = 0  # gradients of attention per step: layers times microbatches; 0 if not recorded
+    machine: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,8 @@ class RunFacts:
         self._ranks = ranks
         self._stated = {} if revision is None else {"git_revision": revision}
         self._thread_pools: dict[str, object] = {}
+        self.machine: Mapping[str, float] = {}
+        """The figures of monitor/machine_check.py; empty if nothing was measured."""
         self.models = ModelFacts()
         self.loaders = LoaderFacts()
         self.stacks = LoaderStacks() if sample_workers else None
@@ -48,6 +50,7 @@ class RunFacts:
             **self._thread_pool_facts(),
             **self.link.facts(),
             **self._stated,
+            **({"machine_figures": self.machine} if self.machine else {}),
         }
 
     def late_metadata(self) -> str | None:

@@ -21,7 +21,7 @@ from pathlib import Path
 FOLDER = "tb_bottleneck"
 _NAME = re.compile(r"^\d{8}-\d{6}(_[0-9a-f]{6})?_rank\d{1,6}_\d{1,10}$", re.ASCII)
 _REQUEST = "capture.request"
-_REQUEST_AT = re.compile(r"^capture_at_(\d{1,12})\.request$", re.ASCII)
+_REQUEST_AT = re.compile(r"^(capture|machine)_at_(\d{1,12})\.request$", re.ASCII)
 # These variables differ between jobs and are equal in all ranks of a job. Only a digest of their values is written.
 _JOB = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "SLURM_JOB_ID")
 _HERE = ("", "localhost", "127.0.0.1", "::1")
@@ -133,12 +133,12 @@ def _last_written(directory: Path) -> float:
     return max(times)
 
 
-def request_capture(directory: Path, at_step: int | None = None) -> bool:
+def request_capture(directory: Path, at_step: int | None = None, kind: str = "capture") -> bool:
     """Creates a request for a trace in the run directory `directory`: a trace of the next steps, or of those from
-    `at_step` on.
+    `at_step` on. If `kind` is "machine", requests a measurement of the machine after `at_step` instead.
 
     Returns False if the same request exists already, otherwise True. Raises OSError."""
-    name = _REQUEST if at_step is None else f"capture_at_{at_step}.request"
+    name = _REQUEST if at_step is None else f"{kind}_at_{at_step}.request"
     try:
         os.close(os.open(directory / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except FileExistsError:
@@ -147,15 +147,16 @@ def request_capture(directory: Path, at_step: int | None = None) -> bool:
 
 
 class CaptureRequests:
-    """Checks whether somebody requested a trace. A request is a file. Only its name matters: it is never opened."""
+    """Checks whether somebody requested a trace, or a measurement of the machine. A request is a file. Only its name
+    matters: it is never opened."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / _REQUEST
         self._handled: tuple[int, int] | None = None
 
-    def take_step(self) -> int | None:
-        """Returns the step from which on a trace is requested, and deletes the request; None if there is no request
-        with a step.
+    def take_step(self, kind: str = "capture") -> int | None:
+        """Returns the step from which on a trace (or `kind`, see request_capture) is requested, and deletes the
+        request; None if there is no such request with a step.
 
         A request that cannot be deleted is ignored, because it would be found again and again."""
         try:
@@ -164,10 +165,10 @@ class CaptureRequests:
             return None
         for name in names:
             found = _REQUEST_AT.match(name)
-            if found:
+            if found and found[1] == kind:
                 with contextlib.suppress(OSError):
                     os.unlink(self._path.parent / name)
-                    return int(found[1])
+                    return int(found[2])
         return None
 
     def take(self) -> bool:

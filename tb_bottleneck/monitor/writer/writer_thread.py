@@ -35,6 +35,7 @@ class WriterInputs:
 
     `facts` returns the facts by name, `missing` the reasons for missing signals by name, and `hook_ns` the total time
     of the hooks in ns. `on_readings` is called with the readings of each sampler, from which some facts are derived.
+    `check_machine` is called with the step after which a measurement of the machine is requested.
     """
 
     rows: RowQueue
@@ -44,6 +45,7 @@ class WriterInputs:
     hook_ns: Callable[[], float]
     heartbeat: Heartbeat
     on_readings: Callable[[Sequence[Reading]], None]
+    check_machine: Callable[[int], None]
 
 
 class WriterThread:
@@ -153,6 +155,9 @@ class WriterThread:
         at_step = self._capture_requests.take_step()
         if at_step is not None:
             self._capture.request("requested with tb-bottleneck capture --job", at_step)
+        machine_at = self._capture_requests.take_step("machine")
+        if machine_at is not None:
+            self._inputs.check_machine(machine_at)
         self._pack_traces()
         self._add_cost()
         self._guard.call("heartbeat", self._inputs.heartbeat.add, rows, self._new_readings)

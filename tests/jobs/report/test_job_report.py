@@ -16,6 +16,7 @@ from tb_bottleneck.jobs.report.health import is_trusted, reasons_of
 from tb_bottleneck.jobs.report.job_report import jobs_of
 from tb_bottleneck.jobs.report.rank_table import bus_factor, group_rows
 from tb_bottleneck.jobs.report.wording import health_message
+from tb_bottleneck.jobs.summary.encoding import decode, encode
 from tb_bottleneck.jobs.summary.rank_summary import Operation
 from tb_bottleneck.measures.efficiency.figure import known
 from tb_bottleneck.report.efficiency.figures import add_figures
@@ -95,6 +96,31 @@ def test_the_headline_names_the_rank_and_what_it_does():
     assert (job.verdict.regime, job.verdict.severity, job.verdict.confidence) == ("input", "critical", "high")
     assert [straggler.rank for straggler in job.stragglers] == [6]
     assert job.speedup.expected == job.speedup_all.expected
+
+
+@pytest.mark.parametrize(
+    ("slower", "said"),
+    [
+        ({6: 0.6}, "The machine is slower at the same work"),
+        ({6: 0.97}, "The machines of the ranks are equally fast at the same work"),
+        ({2: 0.6}, "The machines of the ranks are equally fast at the same work"),
+        ({6: 0.87}, None),
+        (None, None),
+    ],
+    ids=["machine", "code", "another rank", "explains little", "not measured"],
+)
+def test_measured_machines_tell_code_from_machine(slower, said):
+    """Rank 6 needs half as long again for its work."""
+    summaries = simulated("data", Faults(host={6: 0.6}))
+    for position, summary in enumerate(summaries if slower is not None else ()):
+        machine = {"product": 1e12 * slower.get(position, 1.0), "device_copy": 1e12}
+        summaries[position] = decode(encode(replace(summary, facts=replace(summary.facts, machine=machine))))
+    job = job_of(summaries)
+    assert list(job.culprits[0].ranks) == [6]
+    assert ("machine" in job.verdict.headline) == (said is not None)
+    assert said is None or said in job.verdict.headline
+    shown = [each for each in job.culprits[0].evidence if "at the same work" in each.label]
+    assert len(shown) == (slower is not None)
 
 
 def test_a_job_without_culprits_has_no_stragglers():

@@ -105,6 +105,13 @@ def test_a_request_is_taken_once(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_each_kind_of_request_with_a_step_is_taken_alone(tmp_path: Path) -> None:
+    requests = CaptureRequests(tmp_path)
+    request_capture(tmp_path, 7, "machine")
+    request_capture(tmp_path, 8)
+    assert [requests.take_step("machine"), requests.take_step("machine"), requests.take_step()] == [7, None, 8]
+
+
 @pytest.mark.parametrize("kind", ["huge", "link", "dangling", "directory", "fifo", "unreadable"])
 def test_only_that_the_request_is_there_counts(tmp_path: Path, kind: str) -> None:
     """Any user with write access could create it: it is not opened, not followed, and counts once."""
