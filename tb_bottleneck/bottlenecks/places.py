@@ -27,7 +27,7 @@ from tb_bottleneck.bottlenecks.launch.operator_loops import repeated_calls
 from tb_bottleneck.bottlenecks.launch.recurrent_cells import recurrent_cells
 from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
 from tb_bottleneck.bottlenecks.memory.attention import attention_time
-from tb_bottleneck.bottlenecks.memory.fusion import pointwise_ops
+from tb_bottleneck.bottlenecks.memory.fusion import parameter_passes, pointwise_ops
 from tb_bottleneck.bottlenecks.sync.facts import EXPLICIT, READ, SHAPE, UPLOAD, costly_waits_of
 from tb_bottleneck.measures.trace.uneven_steps import calls_of_uneven_steps
 from tb_bottleneck.measures.user_code.frames import is_user_function
@@ -76,6 +76,11 @@ def _outside_operators(recording: Recording) -> Spans:
     return subtract(recording.owned_spans.of(Regime.HOST), operators)
 
 
+def _beside_loops(recording: Recording) -> Spans:
+    """Returns the spans of the regime `launch` outside of loops over tensors, which are a cause of their own."""
+    return subtract(recording.owned_spans.of(Regime.LAUNCH), scattered_updates(recording))
+
+
 ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
     "checkpointing": _interruptions("checkpoint"),
     "evaluation": _interruptions("evaluation"),
@@ -84,7 +89,9 @@ ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
     "host_python": _outside_operators,
     "host_operators": lambda recording: recording.host.host_operators.spans(makes_batch=False),
     "optimizer_for_loop": lambda recording: recording.optimizer_steps,
-    "optimizer_passes": lambda recording: recording.optimizer_steps,
+    "optimizer_passes": parameter_passes,
+    "small_kernels": _beside_loops,
+    "small_operators": _beside_loops,
     "unbatched_calls": lambda recording: repeated_calls(recording).others,
     "iterator_per_batch": iterator_spans,
     "slow_sampler": sampler_spans,
