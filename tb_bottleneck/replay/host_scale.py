@@ -13,6 +13,7 @@ ways:
 If the scale is hidden or estimated, the bounds range from the fastest plausible host to the host as recorded.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -108,10 +109,8 @@ def host_scale_of(graph: ModifiedGraph) -> HostScale:
 def _from_pace(graph: ModifiedGraph) -> HostScale:
     """Returns the scale at which the host alone, for a device that needs no time, has steps as long as those in which
     the device did not hold the host back. The bounds are those of the shortest and the longest of these steps."""
-    pace, steps = graph.base.host_pace, len(graph.base.recording.steps)
-    alone = graph.without_device()
-    usual = float(np.median(pace))
-    least, expected, most = (_solved(alone, time * steps) for time in (min(pace), usual, max(pace)))
+    pace, usual = graph.base.host_pace, float(np.median(graph.base.host_pace))
+    least, expected, most = (_solved(graph, time, ModifiedGraph.host_step) for time in (min(pace), usual, max(pace)))
     return HostScale(expected, least, most, solved=False, hidden=True, pace=usual)
 
 
@@ -122,17 +121,20 @@ def _is_hidden(graph: ModifiedGraph) -> bool:
     return fastest.window() > (1 - SEEN_FROM) * graph.window()
 
 
-def _solved(graph: ModifiedGraph, window: float) -> float:
-    """Returns the scale from MIN_HOST_SCALE to 1 at which the replay takes `window` ns, found by bisection.
+def _solved(
+    graph: ModifiedGraph, time: float, time_of: Callable[[ModifiedGraph], float] = ModifiedGraph.window
+) -> float:
+    """Returns the scale from MIN_HOST_SCALE to 1 at which `time_of` the graph, by default the time of the replay, is
+    `time` ns, found by bisection.
 
-    Returns 1 if the replay takes at most `window` ns without scaling.
+    Returns 1 if it is at most `time` without scaling.
     """
-    if graph.window() <= window * (1 + NO_OVERHEAD_BELOW):
+    if time_of(graph) <= time * (1 + NO_OVERHEAD_BELOW):
         return 1.0
     low, high = MIN_HOST_SCALE, 1.0
     for _ in range(BISECTION_ROUNDS):
         middle = (low + high) / 2
-        if with_host_scale(graph, middle).window() > window:
+        if time_of(with_host_scale(graph, middle)) > time:
             high = middle
         else:
             low = middle

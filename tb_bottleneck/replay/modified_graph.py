@@ -213,8 +213,13 @@ class ModifiedGraph:
         return max(max(self._simulated, self.floor, busy, self._host_alone) / self.batch, self.pace)
 
     @cached_property
-    def _host_alone(self) -> int:
-        return self.without_device()._simulated if self.paced else 0
+    def _host_alone(self) -> float:
+        return self.host_step() * len(self.base.recording.steps) if self.paced else 0.0
+
+    def host_step(self) -> float:
+        """Returns the time in ns that the host alone needs for the median step. A step in which the host waited for a
+        full queue of launches is longer, and others are shorter."""
+        return float(np.median(self.without_device().simulated_steps()))
 
     def without_device(self) -> "ModifiedGraph":
         """Returns a copy in which the device needs no time: its window is the time of the host."""
