@@ -21,10 +21,11 @@ LARGE_KERNELS = {Estimate.EXPECTED: 1.0, Estimate.LOW: 1.0, Estimate.HIGH: 0.5}
 """The part of the host time of all micro-batches but the first that remains in one pass, and the time of kernels that
 fill the device, relative to their time in micro-batches: larger kernels use the device better. The bounds are
 chosen."""
-ROWS_OF_WEIGHTS = {Estimate.EXPECTED: 15.0, Estimate.LOW: 0.0, Estimate.HIGH: 60.0}
-"""A product on a CPU takes as long for its weights as for so many rows of a batch: 11 to 22 for square matrices of 128
-to 1,024 columns (torch 2.13, one core of an AMD EPYC). The bounds are a choice."""
-USUAL_ROWS = 15.0  # if shapes were not recorded: half of the work is that of the weights
+ROWS_OF_WEIGHTS = {Estimate.EXPECTED: 40.0, Estimate.LOW: 10.0, Estimate.HIGH: 120.0}
+"""On a CPU, a linear layer with its gradients takes as long for its weights, which are read, and whose gradients are
+added to, as for so many rows of a batch: 14, 17, 38 and 100 with 1,024, 512, 256 and 128 columns (torch 2.13, one core
+of an AMD EPYC)."""
+USUAL_ROWS = 40.0  # if shapes were not recorded: half of the work is that of the weights
 
 
 def with_larger_batch(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:
