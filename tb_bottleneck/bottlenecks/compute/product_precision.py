@@ -120,13 +120,12 @@ def precision_factors(
 
 def with_autocast_dispatch(graph: ModifiedGraph, wide: Bools, estimate: Estimate) -> ModifiedGraph:
     """Returns the graph in which the host also casts the operands of the products `wide` (a mask of the judged device's
-    operations)."""
-    return graph.with_items(gap=graph.gap_scaled(Activity.DISPATCH, autocast_dispatch(wide, estimate)))
-
-
-def autocast_dispatch(wide: Bools, estimate: Estimate) -> float:
-    """Returns (the host's dispatch time with autocast / without); see AUTOCAST_DISPATCH."""
-    return 1 + AUTOCAST_DISPATCH[estimate] * np.count_nonzero(wide) / max(len(wide), 1)
+    operations). An average operation takes the time of the host alone, divided by the operations of the window."""
+    recording = graph.base.recording
+    per_step = np.count_nonzero(recording.in_window(recording.trace.device_ops.start)) / len(recording.steps)
+    casts = AUTOCAST_DISPATCH[estimate] * graph.host_step() / max(per_step, 1.0)
+    casting = graph.of_operations(np.where(wide, 2.0, 1.0)) > 1
+    return graph.with_gap(Activity.DISPATCH, graph.items.gap.of(Activity.DISPATCH) + np.int64(casts) * casting)
 
 
 def times_at_recorded_roofs(recording: Recording) -> tuple[Floats, Floats]:

@@ -11,7 +11,6 @@ from tb_bottleneck.bottlenecks.compute.fixes import MIXED_PRECISION
 from tb_bottleneck.bottlenecks.compute.kernel_efficiency import types_multiplied
 from tb_bottleneck.bottlenecks.compute.product_precision import (
     HALF_TYPES,
-    autocast_dispatch,
     multiplied_in,
     precision_factors,
     rates_of_wider_products,
@@ -63,8 +62,7 @@ def change_precision(recording: Recording, dtype: str, devices: DevicePair | Non
     )
     if half:
         assumptions += ("training converges in this type; norms, softmax and losses stay in fp32, as with autocast",)
-        longer = autocast_dispatch(rates > 0, Estimate.EXPECTED) - 1
-        assumptions += (f"dispatching takes {share_text(longer)} longer, because autocast casts operands",)
+        assumptions += ("the host needs time to cast the operands of products, as with autocast",)
     return ParameterScenario(
         "precision",
         (lambda graph, estimate: with_autocast_dispatch(graph, rates > 0, estimate)) if half else unchanged,
