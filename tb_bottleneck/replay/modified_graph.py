@@ -10,6 +10,7 @@ import numpy as np
 from tb_bottleneck.attribution.cpu_attribution import undisturbed_share
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.attribution.idle_gaps import ActivityTimes
+from tb_bottleneck.attribution.profiler_time.logged_steps import filling_steps
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.replay.graph.blocks import Layout, layout_of
@@ -105,7 +106,7 @@ class RecordedGraph:
         recording = self.recording
         found = recording.trace.header.context.get(HOST_PACE)
         known = tuple(time for time in map(positive, found if isinstance(found, list) else ()) if time is not None)
-        return known if recording.on_device and recording.steps.basis != "whole" else ()
+        return (known or filling_steps(recording)) if recording.on_device and recording.steps.basis != "whole" else ()
 
     @cached_property
     def gap_length(self) -> Ints:

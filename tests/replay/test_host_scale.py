@@ -150,6 +150,25 @@ def test_the_pace_of_the_host_gives_the_scale_at_any_cost_of_the_profiler():
     assert alone.window() / 2 == pytest.approx(500_000, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    ("logged", "pace"),
+    [
+        ([0.1, 0.2, 0.3, 0.35] + [1.0] * 6, (0.1, 0.2, 0.3)),
+        ([0.1, 0.35] + [1.0] * 6, ()),
+        ([0.1, 0.2, 0.3, 0.35, 1.0], ()),
+        ([1.0] * 8, ()),
+        (["x", 0.5, 0.6], ()),
+    ],
+    ids=["three steps fill the queue", "one step", "too few others", "none", "no times"],
+)
+def test_logged_steps_that_fill_the_queue_give_the_pace_of_a_trace_alone(logged, pace):
+    """The device works for most of a step of 1 ms."""
+    times = [each * 1e6 if isinstance(each, float) else each for each in logged]
+    context = {"unprofiled_step_times_ns": times, "unprofiled_step_ns": 1e6}
+    graph = drawn_graph(AHEAD, tb_bottleneck={"context": context})
+    assert graph.base.host_pace == tuple(each * 1e6 for each in pace)
+
+
 @pytest.mark.parametrize("pace", [[], ["x", -1, True, None], "text", {"a": 1}])
 def test_a_pace_that_is_no_list_of_times_is_not_used(pace):
     assert not scales(LATE, host_pace_ns=pace).pace

@@ -108,6 +108,16 @@ def logged_unprofiled(recording: Recording) -> LoggedSteps | None:
     return LoggedSteps(median, min(steps, MAX_STEPS), known, parts, compared=compared)
 
 
+def filling_steps(recording: Recording) -> tuple[float, ...]:
+    """Returns the times (ns) of logged steps in which the host only filled the queue of launches, without the last one,
+    in which the queue became full; empty if there are less than two."""
+    logged = recording.trace.header.context.get("unprofiled_step_times_ns")
+    times = [positive(each) for each in logged[:MAX_LOGGED_TIMES]] if isinstance(logged, list) else []
+    shortest = SHORTEST_OF_BUSY * _busy_per_step(recording)
+    filling = tuple(takewhile(lambda time: SHORTEST_LOGGED <= time < shortest, (time or 0.0 for time in times)))[:-1]
+    return filling if len(filling) > 1 and len(times) - len(filling) > MIN_KEPT else ()
+
+
 def _settled(times: tuple[float, ...]) -> tuple[float, ...]:
     """Returns the last of `times` (ns) if all earlier ones are longer by the factor SETTLED_FROM: the run became faster
     in these steps, and the recorded ones follow the last of them. Otherwise returns `times`."""
