@@ -107,6 +107,8 @@ def _joined(trace: pb.Report, telemetry: pb.Report, alone: pb.Report) -> tuple[p
     disagreements = _disagreements(trace, alone)
     others = list(_others(verdicts, trust))
     said = with_alert_of(verdicts[trust.source], verdicts.values())
+    if trust.doubtful:
+        said.confidence = "low"
     for report in (both, run):
         del report.others[:], report.disagreements[:]
         report.disagreements.extend(disagreements)

@@ -62,10 +62,12 @@ _SEVERITIES = ("critical", "warning", "info", "none")
 
 @dataclass(frozen=True)
 class Trust:
-    """The evidence source to trust, `trace` or `telemetry`, and the reason as a sentence for users."""
+    """The evidence source to trust, `trace` or `telemetry`, and the reason as a sentence for users. `doubtful` is True
+    if even this source allows only a low confidence."""
 
     source: str
     because: str
+    doubtful: bool = False
 
 
 def trust_of(trace: pb.Report, telemetry: pb.Report) -> Trust:
@@ -83,7 +85,7 @@ def trust_of(trace: pb.Report, telemetry: pb.Report) -> Trust:
             steps=f"{telemetry.window.steps:,}",
         )
     )
-    return Trust(source, sentence)
+    return Trust(source, sentence, doubtful=reason == "slower_and_unknown")
 
 
 def represented_share(trace: pb.Report, telemetry: pb.Report) -> float:
@@ -119,7 +121,8 @@ def _choice(trace: pb.Report, telemetry: pb.Report) -> tuple[str, str]:
     if represented_share(trace, telemetry) < REPRESENTS:
         return "telemetry", "not_representative"
     if _is_slower(trace, telemetry):
-        return "telemetry", "slower_than_run"
+        unknown = said.regime == Regime.UNEXPLAINED and not names_problem
+        return ("trace", "slower_and_unknown") if unknown else ("telemetry", "slower_than_run")
     cause = telemetry.findings[0].cause if telemetry.findings else ""
     if names_problem and cause in MACHINE_CAUSES and _program_leads(trace, telemetry):
         return "trace", "program_first"

@@ -368,6 +368,15 @@ def test_a_trace_of_slower_steps_does_not_decide():
         assert trusted.witness == "telemetry" or not slower
 
 
+def test_a_trace_of_slower_steps_is_better_than_nothing():
+    trace, telemetry = report_of("trace", 70, launch=0.9), report_of("telemetry", 10, unexplained=0.9)
+    trace.verdict.severity, trace.verdict.confidence = "critical", "high"
+    telemetry.verdict.regime, telemetry.verdict.severity = "unexplained", "none"
+    telemetry.window.step_ns.mean, trace.window.step_ns.mean, trace.unprofiled.step_ns = 10e6, 70e6, 70e6
+    for report in join([("a", trace), ("a", telemetry)]):
+        assert (report.verdict.severity, report.verdict.confidence) == ("critical", "low")
+
+
 @pytest.mark.parametrize(
     ("in_trace", "step_ms", "source"), [(0.01, 10, "trace"), (0.6, 10, "telemetry"), (0.01, 7, "telemetry")]
 )
