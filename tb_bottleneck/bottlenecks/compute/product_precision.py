@@ -47,8 +47,10 @@ WINOGRAD = 2.25
 # Autocast looks up and casts the operands of each product, forward and backward, which needs time of the host: for each
 # product, this many times the time of an average operation. Three transformers whose host limits the step, with one
 # product among four operations, took 1.17 to 1.21 times as long in bf16 as in 32 bits (H200 and H100, torch 2.11), that
-# is 0.62 to 0.84. Low: twice as much. High: none, as other models did not take longer.
+# is 0.62 to 0.84. It takes at most LONGEST_CASTS_NS, the time on the slow host of that H100, because casts run without
+# Python. Low: twice as much. High: none, as other models did not take longer.
 AUTOCAST_DISPATCH = {Estimate.EXPECTED: 0.7, Estimate.LOW: 1.4, Estimate.HIGH: 0.0}
+LONGEST_CASTS_NS = 30_000
 # Casting needs some kernels of its own: 3 to 5 % of the time of products.
 CAST_OVERHEAD = {Estimate.EXPECTED: 1.04, Estimate.LOW: 1.05, Estimate.HIGH: 1.03}
 
@@ -123,7 +125,8 @@ def with_autocast_dispatch(graph: ModifiedGraph, wide: Bools, estimate: Estimate
     operations). An average operation takes the time of the host alone, divided by the operations of the window."""
     recording = graph.base.recording
     per_step = np.count_nonzero(recording.in_window(recording.trace.device_ops.start)) / len(recording.steps)
-    casts = AUTOCAST_DISPATCH[estimate] * graph.host_step() / max(per_step, 1.0)
+    usual = AUTOCAST_DISPATCH[Estimate.EXPECTED]
+    casts = AUTOCAST_DISPATCH[estimate] * min(graph.host_step() / max(per_step, 1.0), LONGEST_CASTS_NS / usual)
     casting = graph.of_operations(np.where(wide, 2.0, 1.0)) > 1
     return graph.with_gap(Activity.DISPATCH, graph.items.gap.of(Activity.DISPATCH) + np.int64(casts) * casting)
 
