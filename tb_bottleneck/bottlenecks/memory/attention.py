@@ -13,7 +13,7 @@ from tb_bottleneck.measures.trace.window_rows import (
     window_share,
     with_example,
 )
-from tb_bottleneck.roofline.matmul import flops
+from tb_bottleneck.roofline.matmul import flops, product_of
 from tb_bottleneck.roofline.operator_args import first_tensor_type
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.forward_links import forward_links, linked_forward
@@ -129,6 +129,9 @@ class AttentionWork(Record, frozen=True, eq=False):
     linear_rate: float
     """Operations per ns that the linear layers of this recording reach."""
 
+    queries: int
+    """Number of tokens whose scores one multiplication computes, the largest of all multiplications; 0 if not known."""
+
     in_single_precision: bool
     """True if most operations of the recorded multiplications of attention have 32-bit operands."""
 
@@ -159,7 +162,17 @@ def attention_work(recording: Recording) -> AttentionWork | None:
     fused += FUSED_BACKWARD * _flops(trace, rows[product & backward])
     # Operators that these call are among them, too, so the others need not be nested.
     begin, end, _ = _self_time(recording, rows[inside])
-    return AttentionWork(union(begin, end), np.isin(kernels_of, rows[inside]), fused, rate, is_wide)
+    queries = _queries(trace, rows[product & inside & ~backward])
+    return AttentionWork(union(begin, end), np.isin(kernels_of, rows[inside]), fused, rate, queries, is_wide)
+
+
+def _queries(trace: Trace, rows: Rows) -> int:
+    """Returns the largest number of rows of the products in the event rows `rows`."""
+    names, signatures = trace.events.name[rows], trace.events.signature[rows]
+    kinds = zip(*np.unique(np.stack((names, signatures)), axis=1).tolist(), strict=True)
+    known = ((trace.names[name], operands_of(trace.signatures[signature])) for name, signature in kinds)
+    products = (product_of(name, operands.dims) for name, operands in known if operands is not None)
+    return max((product.m for product in products if product is not None), default=0)
 
 
 def _self_time(recording: Recording, rows: Rows) -> tuple[Ints, Ints, Ints]:

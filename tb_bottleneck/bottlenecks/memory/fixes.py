@@ -22,6 +22,12 @@ RATE_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.6, Estimate.HIGH: 1.5}
 """Rate of the fused kernel / rate of the linear layers of the same recording. The expected value is from transformers
 like those of ATTENTION.md (torch 2.13, AMD EPYC), where 8 of 9 gains are inside the bounds. The bounds are a
 choice."""
+LONG_QUERIES = 768
+"""From this number of queries on, the kernel works on blocks of 256 queries, otherwise of 64 (pytorch,
+FlashAttentionKernel.cpp)."""
+RATE_OF_SHORT_QUERIES = {Estimate.EXPECTED: 0.45, Estimate.LOW: 0.3, Estimate.HIGH: 0.9}
+"""RATE_ON_CPU with fewer queries: 0.35 to 0.5 in transformers of ATTENTION.md with 256 to 512 tokens. The bounds are a
+choice."""
 RATE_ON_DEVICE = {Estimate.EXPECTED: 0.65, Estimate.LOW: 0.35, Estimate.HIGH: 0.95}
 """Rate of the fused kernel / rate of the linear layers, for operands of 16 bits. Twelve transformers on an H200 (torch
 2.11, GPU.md) have 0.32 to 0.97, 0.63 in the median. FlashAttention-2 reaches 50 to 73 % of an A100's peak
@@ -53,7 +59,8 @@ def with_fused_attention(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGr
     if work is None:
         return None
     if not recording.on_device:
-        left = _left(work.flops / (RATE_ON_CPU[estimate] * work.linear_rate), work.spans.total())
+        rates = RATE_ON_CPU if work.queries >= LONG_QUERIES else RATE_OF_SHORT_QUERIES
+        left = _left(work.flops / (rates[estimate] * work.linear_rate), work.spans.total())
         return scaled_on_cpu(graph, work.spans, left)
     ops = recording.trace.device_ops
     rate = _rate_on_device(recording, work, estimate)

@@ -9,21 +9,26 @@ from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.roofline.device_peaks import Peaks
 
 LINEAR = ("aten::mm", [[1000, 1000], [1000, 1000]])  # 2e9 operations in 1 ms
-ATTENTION = (
-    ("aten::bmm", [[1, 500, 1000], [1, 1000, 1000]]),  # 1e9 operations
-    ("aten::mul", [[1, 500, 1000], []]),
-    ("aten::_softmax", [[1, 500, 1000], [], []]),
-    ("aten::bmm", [[1, 500, 1000], [1, 1000, 1000]]),
-)
 
 
-def written(path, on_device, shapes=True, steps=4, dtype="float"):
+def operators_of(queries):
+    """Returns operators of attention whose two products have 1e9 operations each."""
+    scores, values = [1, queries, 1000], [1, 1000, 500_000 // queries]
+    return (
+        ("aten::bmm", [[1, queries, 500_000 // queries], values[:1] + values[:0:-1]]),
+        ("aten::mul", [scores, []]),
+        ("aten::_softmax", [scores, [], []]),
+        ("aten::bmm", [scores, values]),
+    )
+
+
+def written(path, on_device, shapes=True, steps=4, dtype="float", queries=500):
     """Writes steps of five operators of 1 ms."""
     events, at = [], 0
     row = {"ph": "X", "pid": 1, "tid": 1}
     for step in range(steps):
         begin = at
-        for number, (name, dims) in enumerate((LINEAR, *ATTENTION)):
+        for number, (name, dims) in enumerate((LINEAR, *operators_of(queries))):
             host = begin + 110 * number if on_device else at
             types = [dtype if dim else "Scalar" for dim in dims]
             args = {"Input Dims": dims, "Input type": types} if shapes else {}
@@ -49,12 +54,16 @@ def written(path, on_device, shapes=True, steps=4, dtype="float"):
     return {finding.cause: finding for finding in diagnose(str(path)).findings}
 
 
-def test_on_the_cpu_the_rate_is_that_of_the_linear_layers(tmp_path):
-    gain = written(tmp_path / "t.pt.trace.json", on_device=False)["unfused_attention"].speedup
+@pytest.mark.parametrize(("queries", "rates"), [(1000, (0.6, 1.0, 1.5)), (500, (0.3, 0.45, 0.9))])
+def test_on_the_cpu_the_rate_follows_that_of_the_linear_layers(tmp_path, queries, rates):
+    """2e9 operations take 1 ms at the rate of the linear layers. The kernel is slower for few queries."""
+    path = tmp_path / "t.pt.trace.json"
+    gain = written(path, on_device=False, queries=queries)["unfused_attention"].speedup
+    low, expected, high = (5 / (1 + min(1 / rate, 4)) for rate in rates)
     assert gain.basis == "replay"
-    assert gain.expected == pytest.approx(5 / 2, rel=0.02)  # 4 ms of attention become 1 ms
-    assert gain.low < 5 / (1 + 1 / 0.6)
-    assert gain.high >= 5 / (1 + 1 / 1.5)
+    assert gain.expected == pytest.approx(expected, rel=0.02)
+    assert gain.low < low
+    assert gain.high >= high
 
 
 def test_on_a_device_the_rate_is_a_part_of_it(tmp_path):
