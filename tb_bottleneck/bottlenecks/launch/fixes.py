@@ -20,7 +20,7 @@ from tb_bottleneck.bottlenecks.launch.scattered_updates import scattered_updates
 from tb_bottleneck.bottlenecks.memory.fusion import optimizer_pointwise
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, scale_column
-from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, scaled_on_cpu, waiting
+from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, scaled_on_cpu, waiting, with_quicker_operators
 from tb_bottleneck.roofline.kernel_bounds import underfilled
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, Work
 from tb_bottleneck.trace.table import Floats
@@ -223,7 +223,9 @@ RECURRENT_LAYER = Scenario("recurrent_layer", with_recurrent_layer)
 
 
 def without_anomaly_detection(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
-    """Removes the tracebacks and checks of anomaly detection (bottlenecks/launch/anomaly_detection.py).
+    """Removes the tracebacks and checks of anomaly detection (bottlenecks/launch/anomaly_detection.py). On a CPU, the
+    other operators get a little faster (with_quicker_operators): three trainings gained 1.9, 2.9 and 6.4 where 1.6, 2.5
+    and 3.7 follow from the removed time alone.
 
     Bounds: in the low estimate, half of their time stays, since the profiler slows Python most. The high estimate
     equals the expected one.
@@ -231,7 +233,8 @@ def without_anomaly_detection(graph: ModifiedGraph, estimate: Estimate) -> Modif
     recording, remaining = graph.base.recording, REMAINING_SHARE[estimate]
     spans = anomaly_detection(recording)
     if not recording.on_device:
-        return scaled_on_cpu(graph, spans, remaining)
+        fixed = scaled_on_cpu(graph, spans, remaining)
+        return fixed if estimate is Estimate.LOW else with_quicker_operators(graph, fixed)
     return without_repeats(graph, spans, remaining)
 
 
