@@ -20,7 +20,7 @@ from tb_bottleneck.trace.table import Bools, Ints
 
 RATE_ON_CPU = {Estimate.EXPECTED: 1.0, Estimate.LOW: 0.6, Estimate.HIGH: 1.5}
 """Rate of the fused kernel / rate of the linear layers of the same recording. The expected value is from transformers
-like those of ATTENTION.md (torch 2.13, AMD EPYC), where 8 of 9 gains are inside the bounds. The bounds are a
+like those of ATTENTION.md (torch 2.13, AMD EPYC), where 12 of 12 gains are inside the bounds. The bounds are a
 choice."""
 LONG_QUERIES = 768
 """From this number of queries on, the kernel works on blocks of 256 queries, otherwise of 64 (pytorch,
