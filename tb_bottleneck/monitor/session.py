@@ -249,7 +249,8 @@ class Session:
         self.spans.close(row)
         self._own_ns += self.clock.now() - began
         waited = self._after_step()
-        if self._machine.is_due(self.clock.steps) and not (self._stopping or self._profiled):
+        can_check = self.guard.is_on("machine_check") and not (self._stopping or self._profiled)
+        if can_check and self._machine.is_due(self.clock.steps):
             self._check_machine()
             waited = True
         if waited:

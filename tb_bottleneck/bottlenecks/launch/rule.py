@@ -124,30 +124,7 @@ def _anomaly_detection(share: float) -> Cause[Recording]:
 def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     share = measures.account.share(Regime.LAUNCH)
     if not measures.on_device:
-        # The costs are no bounds: fewer and larger operators do their own work faster, too. For the optimizer, this
-        # work is known and added.
-        work = measures.value(optimizer_work, otherwise=0.0)
-        loop = tuple(replace(cause, cost_share=cause.cost_share + work, bounded=False) for cause in _loop(measures))
-        scattered = _SCATTERED.causes(measures)
-        rest = share - sum(cause.cost_share - work for cause in loop) - sum(cause.cost_share for cause in scattered)
-        loop = (*scattered, *loop)
-        if isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure):
-            uncompiled = (compiled_regions, eager_functions, broken_graphs, operators, overhead_left)
-            return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))
-        called = (operators, values_read_singly, overhead_left, on_windows)
-        if rest < FIRES_AT_ON_CPU:
-            return loop
-        if measures.value(micro_batches_per_step, otherwise=0.0) >= SEVERAL_MICRO_BATCHES:
-            return (*loop, Cause("small_batch", rest, _SMALL_BATCH, bounded=False))
-        # The gain of torch.compile was measured for models. For other programs, it is not known.
-        is_model = measures.value(models, otherwise=1.0) > 0
-        if measures.value(cells_per_step, otherwise=0.0) >= SEVERAL_CELLS:
-            # One call of a layer also fuses the pointwise operators of the cells.
-            most = measures.value(cells_share, otherwise=0.0) >= MOST_IN_CELLS
-            fixes = frozenset({"unfused_pointwise"}) if most else frozenset()
-            seen = (cells_per_step, operators, idle_in_cells)
-            return (*loop, Cause("recurrent_cells", rest, seen, bounded=False, also_fixes=fixes))
-        return (*loop, Cause("small_operators", rest, called, bounded=False, certain=is_model))
+        return _causes_on_cpu(measures, share)
     evidence = (
         kernels,
         kernel_time,
@@ -183,6 +160,34 @@ def _usual_causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]
     if larger and [cause.name for cause in found] == ["small_kernels"]:  # no line of the program is to blame
         return (Cause("small_batch", share, _SMALL_BATCH, bounded=False), *found)
     return found
+
+
+def _causes_on_cpu(measures: Measures[Recording], share: float) -> tuple[Cause[Recording], ...]:
+    """Returns the usual causes of a CPU run. `share` is the regime's share of the window."""
+    # The costs are no bounds: fewer and larger operators do their own work faster, too. For the optimizer, this
+    # work is known and added.
+    work = measures.value(optimizer_work, otherwise=0.0)
+    loop = tuple(replace(cause, cost_share=cause.cost_share + work, bounded=False) for cause in _loop(measures))
+    scattered = _SCATTERED.causes(measures)
+    rest = share - sum(cause.cost_share - work for cause in loop) - sum(cause.cost_share for cause in scattered)
+    loop = (*scattered, *loop)
+    if isinstance(measures(compiled_regions), Measure) or isinstance(measures(eager_functions), Measure):
+        uncompiled = (compiled_regions, eager_functions, broken_graphs, operators, overhead_left)
+        return (*loop, Cause("operators_outside_graphs", rest, uncompiled, bounded=False))
+    called = (operators, values_read_singly, overhead_left, on_windows)
+    if rest < FIRES_AT_ON_CPU:
+        return loop
+    if measures.value(micro_batches_per_step, otherwise=0.0) >= SEVERAL_MICRO_BATCHES:
+        return (*loop, Cause("small_batch", rest, _SMALL_BATCH, bounded=False))
+    # The gain of torch.compile was measured for models. For other programs, it is not known.
+    is_model = measures.value(models, otherwise=1.0) > 0
+    if measures.value(cells_per_step, otherwise=0.0) >= SEVERAL_CELLS:
+        # One call of a layer also fuses the pointwise operators of the cells.
+        most = measures.value(cells_share, otherwise=0.0) >= MOST_IN_CELLS
+        fixes = frozenset({"unfused_pointwise"}) if most else frozenset()
+        seen = (cells_per_step, operators, idle_in_cells)
+        return (*loop, Cause("recurrent_cells", rest, seen, bounded=False, also_fixes=fixes))
+    return (*loop, Cause("small_operators", rest, called, bounded=False, certain=is_model))
 
 
 class _Specific(Record, frozen=True):

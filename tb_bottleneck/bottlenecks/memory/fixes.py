@@ -26,8 +26,8 @@ LONG_QUERIES = 768
 """From this number of queries on, the kernel works on blocks of 256 queries, otherwise of 64 (pytorch,
 FlashAttentionKernel.cpp)."""
 RATE_OF_SHORT_QUERIES = {Estimate.EXPECTED: 0.45, Estimate.LOW: 0.3, Estimate.HIGH: 0.9}
-"""RATE_ON_CPU with fewer queries: 0.35 to 0.5 in transformers of ATTENTION.md with 256 to 512 tokens. The bounds are a
-choice."""
+"""RATE_ON_CPU with fewer queries: about 0.35 and 0.5 follow from the gains of the transformers of ATTENTION.md with 512
+tokens. The bounds are a choice."""
 RATE_ON_DEVICE = {Estimate.EXPECTED: 0.65, Estimate.LOW: 0.35, Estimate.HIGH: 0.95}
 """Rate of the fused kernel / rate of the linear layers, for operands of 16 bits. Twelve transformers on an H200 (torch
 2.11, GPU.md) have 0.32 to 0.97, 0.63 in the median. FlashAttention-2 reaches 50 to 73 % of an A100's peak
@@ -205,7 +205,8 @@ choice: a sparse update has fewer operators than a dense Adam, and a coalescing 
 
 QUICKER_BESIDE_TABLES = {Estimate.EXPECTED: 0.4, Estimate.LOW: 0.0, Estimate.HIGH: 0.65}
 """As QUICKER_OPERATORS (replay/scenario.py): whole tables leave no other data in the caches of a CPU. Without them, the
-rest of the step took 0.35 to 0.5 of its time in three trainings with tables of 25 MB (torch 2.13, AMD EPYC)."""
+rest of the step and the sparse update together took 0.44 to 0.77 of its time in three trainings with tables of 25 MB
+(torch 2.13, AMD EPYC). The bounds are a choice."""
 
 
 def with_sparse_gradients(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph | None:

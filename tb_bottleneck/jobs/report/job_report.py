@@ -177,12 +177,14 @@ def _facts(context: JobContext, culprit: Culprit) -> dict[str, Fact]:
 
 def _machine_facts(context: JobContext, culprit: Culprit) -> dict[str, Fact]:
     """Returns by how much the machines of the culprit's ranks are slower at the same work, or on how many ranks they
-    are equally fast; {} if the cause is not about ranks, or the machines were not measured."""
-    figures = [summary.facts.machine for summary in context.job.summaries]
-    if culprit.candidate.cause not in OF_RANKS or sum(map(bool, figures)) < 2:
+    are equally fast; {} if the cause is not about ranks, or if these ranks or all others did not measure."""
+    figures, members = [summary.facts.machine for summary in context.job.summaries], culprit.candidate.ranks
+    if culprit.candidate.cause not in OF_RANKS or not all(figures[rank] for rank in members):
+        return {}
+    if sum(map(bool, figures)) <= len(members):
         return {}
     slow = slow_machines(figures, on_cpu=not any("device_copy" in each for each in figures))
-    own = [each for each in slow if each.rank in culprit.candidate.ranks]
+    own = [each for each in slow if each.rank in members]
     if not own:
         return {"machines_equal": float(sum(map(bool, figures)))}
     return {f"machine_{each.figure}": each.slower for each in reversed(own)}

@@ -192,7 +192,8 @@ def _check(summary: RankSummary) -> None:
         bool((communications.end >= communications.start).all()),
         0 <= summary.facts.rank < summary.facts.world_size,
         isinstance(summary.facts.attentions, int) and 0 <= summary.facts.attentions < 1 << 31,
-        all(name in FIGURES and positive(value) for name, value in summary.facts.machine.items()),
+        isinstance(summary.facts.machine, dict)
+        and all(name in FIGURES and positive(value) for name, value in summary.facts.machine.items()),
     )
     if not all(checks):
         raise ValueError("inconsistent summary")

@@ -10,6 +10,7 @@ from helpers.simulated_jobs import context_of, planted, simulated, without_rows
 from simulate.jobs.cases import BOUNDED, PLANTERS
 from simulate.jobs.topologies import Faults
 
+from tb_bottleneck.base.errors import Unreadable
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.base.units import ranks_text
 from tb_bottleneck.jobs.report.health import is_trusted, reasons_of
@@ -96,6 +97,22 @@ def test_the_headline_names_the_rank_and_what_it_does():
     assert (job.verdict.regime, job.verdict.severity, job.verdict.confidence) == ("input", "critical", "high")
     assert [straggler.rank for straggler in job.stragglers] == [6]
     assert job.speedup.expected == job.speedup_all.expected
+
+
+@pytest.mark.parametrize("measured", [{6}, {0, 1, 2}], ids=["only the slow rank", "only other ranks"])
+def test_ranks_that_did_not_measure_are_not_called_equal(measured):
+    summaries = simulated("data", Faults(host={6: 0.6}))
+    for rank in measured:
+        facts = replace(summaries[rank].facts, machine={"product": 1e12, "device_copy": 1e12})
+        summaries[rank] = replace(summaries[rank], facts=facts)
+    assert "machine" not in job_of(summaries).verdict.headline
+
+
+@pytest.mark.parametrize("machine", [["product"], {"other": 1.0}, {"product": -1.0}, {"product": "x"}])
+def test_invalid_figures_of_a_machine_are_no_summary(machine):
+    summary = simulated("data", Faults())[0]
+    with pytest.raises(Unreadable):
+        decode(encode(replace(summary, facts=replace(summary.facts, machine=machine))))
 
 
 @pytest.mark.parametrize(
