@@ -25,18 +25,25 @@ class Recording:
     """One trace with the window to analyse, which is the time of `steps`. Derived data is cached on first use.
 
     If `correction` is given, the profiler's own time is removed from all times, and `recorded` is the recording before
-    this removal.
+    this removal. `dispatching` is the recording before the time was removed by which the profiler delayed launches,
+    None if it was not.
     """
 
     trace: Trace
     steps: Steps
     correction: Correction | None = None
     recorded: "Recording | None" = None
+    dispatching: "Recording | None" = None
 
     @property
     def as_recorded(self) -> "Recording":
         """The recording with the original times: `recorded`, or this recording if nothing was corrected."""
         return self.recorded or self
+
+    @property
+    def for_replay(self) -> "Recording":
+        """The recording that a replay starts from: it scales all dispatching itself, also beside a busy device."""
+        return self.dispatching or self
 
     @cached_property
     def on_device(self) -> bool:

@@ -53,7 +53,7 @@ class Prediction(Record, frozen=True):
 def predict(recording: Recording, causes: Iterable[str]) -> Prediction:
     """Returns the predicted gains of fixing `causes`, which are names of causes in any order. Causes without a scenario
     are left out."""
-    base = RecordedGraph(recording)
+    base = RecordedGraph(recording.for_replay)
     simulated = [cause for cause in causes if _applies(cause, recording)]
     if not base.check.trusted:
         return Prediction(base.check, {}, (), None)
@@ -67,7 +67,8 @@ def predict(recording: Recording, causes: Iterable[str]) -> Prediction:
         if fixed is not None:
             gains[name], windows[name] = gain_of(start, fixed), fixed.expected.window()
     gain_of_cause = {cause: gains[scenarios()[cause].name] for cause in simulated if scenarios()[cause].name in gains}
-    plan = tuple(_greedy(start, gains, windows, list(gain_of_cause)))
+    step_ns = recording.account.window / len(recording.steps)
+    plan = tuple(_greedy(start, step_ns, gains, windows, list(gain_of_cause)))
     return Prediction(base.check, gain_of_cause, plan, host_scale)
 
 
@@ -76,16 +77,14 @@ def _applies(cause: str, recording: Recording) -> bool:
 
 
 def _greedy(
-    start: Variants, gains: Mapping[str, Gain], windows: Mapping[str, float], causes: list[str]
+    start: Variants, step_ns: float, gains: Mapping[str, Gain], windows: Mapping[str, float], causes: list[str]
 ) -> Iterable[PlanStep]:
     """Yields the fixes of the plan, each time the one that saves most after the fixes before it.
 
-    `start` is the recording without fixes. `gains` and `windows` (expected windows in ns) are those of each fix alone,
-    by the name of the scenario. If no single fix is worth doing, a group of fixes may be: for example, if only one of
-    several waits is removed, the host waits as long at the next one.
+    `start` is the recording without fixes, with steps of `step_ns`. `gains` and `windows` (expected windows in ns) are
+    those of each fix alone, by the name of the scenario. If no single fix is worth doing, a group of fixes may be: for
+    example, if only one of several waits is removed, the host waits as long at the next one.
     """
-    recording = start.expected.base.recording
-    step_ns = recording.account.window / len(recording.steps)
     now, left = start, {scenarios()[cause].name: cause for cause in reversed(causes)}
     before = now.expected.window()
     while left:

@@ -66,7 +66,7 @@ def diagnose(
     """
     report, recording = _guarded(lambda: load(path, progress), path, run)
     if recording is not None and keep is not None:
-        keep(recording)
+        keep(recording.for_replay)
     return report
 
 

@@ -3,21 +3,15 @@
 The overhead is known if the step time without the profiler was recorded with the trace.
 """
 
-import numpy as np
-
+from tb_bottleneck.attribution.profiler_time.dispatch_time import max_overhead
 from tb_bottleneck.attribution.profiler_time.logged_steps import logged_unprofiled
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
-from tb_bottleneck.trace.kinds import Kind
 
 # If the unprofiled step time is outside these factors of the recorded step time, it belongs to other steps. The
 # costliest options of the profiler were measured to double a step's time, and a step of many small operators may be
 # slowed more.
 LONGEST_UNPROFILED, SHORTEST_UNPROFILED = 1.25, 0.2
-# The highest overhead per recorded row. For each operator or frame, 0.3 to 3.2 us were measured in steps of up to 9,000
-# rows (torch 2.13, the recordings of demo/). For a call, the limit is six times the usual overhead, as for the
-# costliest operator. Time beyond these limits is not overhead: two runs differ, and so do the steps of one run.
-MAX_OVERHEAD_NS = {Kind.CPU_OP: 3_300, Kind.PYTHON: 3_300, Kind.CALL: 12_000}
 # The profiler's usual overhead per recorded event, torch 2.13: 0.23 to 0.55 us per operator depending on the options,
 # 0.28 us per Python frame (measured on an AMD EPYC machine); about 2 us per runtime call (recalled from CUPTI's
 # documentation, not measured here).
@@ -36,7 +30,7 @@ def atypical_ratio(recording: Recording) -> float | None:
     if logged is None:
         return None
     step = logged.average(recording.steps.durations)
-    too_slow = step - _max_overhead(recording) > ATYPICAL_FROM * logged.step
+    too_slow = step - max_overhead(recording) > ATYPICAL_FROM * logged.step
     return step / logged.step if too_slow or logged.step > ATYPICAL_FROM * step else None
 
 
@@ -51,7 +45,7 @@ def profiler_overhead(recording: Recording) -> Measure | Missing:
     if isinstance(without, Missing):
         return without
     step = logged.average(recording.steps.durations)
-    share = min(1 - without.value / step, _max_overhead(recording) / step)
+    share = min(1 - without.value / step, max_overhead(recording) / step)
     return Measure(max(share, 0.0), "share", "step", len(recording.steps), source="both")
 
 
@@ -63,14 +57,6 @@ def overhead_left(recording: Recording) -> Measure | Missing:
     if isinstance(overhead, Measure) and overhead.value < 0.005:
         return Missing("the recorded steps take no longer than the others")
     return overhead
-
-
-def _max_overhead(recording: Recording) -> float:
-    """Returns the highest time (ns) that recording the events of one step can have added to the step."""
-    events = recording.trace.events
-    inside = recording.in_window(events.start)
-    counts = {kind: np.count_nonzero(inside & (events.kind == kind)) for kind in MAX_OVERHEAD_NS}
-    return sum(ns * counts[kind] for kind, ns in MAX_OVERHEAD_NS.items()) / len(recording.steps)
 
 
 def unprofiled_step(recording: Recording) -> Measure | Missing:

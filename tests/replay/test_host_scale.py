@@ -5,7 +5,7 @@ from helpers.drawn_graphs import drawn_graph
 from helpers.simulated_graphs import simulated_graph
 from simulate.workload import launch_bound
 
-from tb_bottleneck.measures import profiler_overhead
+from tb_bottleneck.attribution.profiler_time import dispatch_time
 from tb_bottleneck.replay.host_scale import (
     MAX_HOST_SLOWDOWN,
     SLOWDOWN_BESIDE_GPU,
@@ -31,7 +31,7 @@ def scales(drawing: str, **context: float) -> HostScale:
 def test_the_scale_is_solved_for_by_replaying(monkeypatch):
     """A step takes ten columns of 0.1 ms with the profiler and six without."""
     monkeypatch.setitem(
-        profiler_overhead.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000
+        dispatch_time.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000
     )  # else the few calls drawn cannot have cost so much
     found = scales(LATE, unprofiled_step_ns=600_000)
     assert found.solved
@@ -42,7 +42,7 @@ def test_the_scale_is_solved_for_by_replaying(monkeypatch):
 
 def test_an_interruption_is_not_taken_for_time_that_the_profiler_costs(monkeypatch):
     """The same steps, one of them 3 ms longer: the overhead of the median step is 40 % of 1 ms, not of the mean."""
-    monkeypatch.setitem(profiler_overhead.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
+    monkeypatch.setitem(dispatch_time.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
     interrupted = """
         step    aaaaaaaaaabbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbccccccccccdddddddddd
         op      ##########..............................##############################
@@ -112,14 +112,14 @@ HIDDEN = """
 
 def test_steps_that_the_device_limits_do_not_show_the_scale(monkeypatch):
     """The step is 0.3 % shorter without the profiler, which no other speed of the host explains."""
-    monkeypatch.setitem(profiler_overhead.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
+    monkeypatch.setitem(dispatch_time.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
     found = scales(HIDDEN, unprofiled_step_ns=997_000)
     assert (found.expected, found.most, found.solved) == (1 / SLOWDOWN_BESIDE_GPU, 1.0, False)
 
 
 def test_a_step_that_becomes_as_short_as_the_device_allows_keeps_the_slowest_such_host(monkeypatch):
     """The device works for six of ten columns: it limits the step from a scale of about 0.6 on."""
-    monkeypatch.setitem(profiler_overhead.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
+    monkeypatch.setitem(dispatch_time.MAX_OVERHEAD_NS, Kind.CALL, 1_000_000)
     drawing = """
         step    aaaaaaaaaabbbbbbbbbbcccccccccc
         op      ##############################

@@ -6,13 +6,10 @@ The training process measures the costs. If it did not, they are estimated from 
 import re
 from typing import Any
 
-import numpy as np
-
 from tb_bottleneck.base.measure import Record
 from tb_bottleneck.knowledge.measured import PythonCosts, operator_cost_ns, python_costs
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.process_facts import positive
-from tb_bottleneck.trace.table import Floats, Ints
 from tb_bottleneck.trace.trace import Trace
 
 # Highest cost of recording a call in a training / measured cost. The measurement calls small functions in a loop, with
@@ -158,62 +155,17 @@ def _version_of_line(line: int) -> str:
     return ""
 
 
-# Number of times that are mapped at once. Temporary arrays for all events of a recording take too much memory.
-_PART = 1 << 16
-
-
-class TimeMap(Record, frozen=True, eq=False):
-    """Removes a part of the time in each of several sorted, disjoint spans, so that all later times become earlier.
-
-    `knots` has the start and the end of each span in turn, in ns. `removed` has for each element of `knots` the total
-    time in ns that is removed before it. If the time removed from a span is negative, the span becomes longer. The map
-    keeps the order of times.
-    """
-
-    knots: Ints
-    removed: Floats
-
-    def without(self, times: Ints) -> Ints:
-        """Converts recorded times to times after the removal, in ns."""
-        return self._shifted(times, self.knots, -1)
-
-    def recorded(self, times: Ints) -> Ints:
-        """Converts times after the removal back to recorded times, in ns."""
-        return self._shifted(times, self.knots - np.rint(self.removed).astype(np.int64), 1)
-
-    def _shifted(self, times: Ints, knots: Ints, sign: int) -> Ints:
-        if not len(knots):
-            return np.asarray(times[:], np.int64)
-        base = int(knots[0])  # in floating point, times since 1970 have no nanoseconds
-        places = (knots - base).astype(np.float64)
-        shifted = np.empty(len(times), np.int64)
-        for first in range(0, len(times), _PART):
-            part = np.asarray(times[first : first + _PART], np.int64)
-            shift = np.interp((part - base).astype(np.float64), places, self.removed)
-            shifted[first : first + _PART] = part + sign * np.rint(shift).astype(np.int64)
-        return shifted
-
-
 class Correction(Record, frozen=True, eq=False):
     """Describes how the profiler's time was removed from a recording.
 
-    `solved` is True if the removed time was computed from logged step times without the profiler. `removed` is the
-    profiler's time in the steps. `waits` is the time in the steps by which waits for loader workers become longer
-    without the profiler. Both are in ns.
+    `costs` are those of Python and of operators on the host; None if nothing was removed by them. `solved` is True if
+    the removed time was computed from logged step times without the profiler. `removed` is the profiler's time in the
+    steps. `waits` is the time in the steps by which waits for loader workers become longer without the profiler. Both
+    are in ns. `dispatch` is True if launches came later because of the profiler.
     """
 
-    time_map: TimeMap
-    costs: ProfilerCosts
+    costs: ProfilerCosts | None
     solved: bool
     removed: float
     waits: float
-
-
-def time_map(begin: Ints, end: Ints, removed: Floats) -> TimeMap:
-    """Returns the map that removes removed[i] ns from each span [begin[i], end[i]).
-
-    The spans are sorted and disjoint. Each span must be longer than the time removed from it.
-    """
-    after = np.cumsum(removed)
-    knots = np.stack([begin, end], axis=1).ravel()
-    return TimeMap(knots, np.stack([after - removed, after], axis=1).ravel())
+    dispatch: bool = False

@@ -21,6 +21,8 @@ PARTS = ("loader", "backward", OPTIMIZER)
 # If the logged and the recorded step time differ by more than this factor, the logged time has another unit, or is the
 # time of another kind of step.
 MAX_STEP_RATIO = 100
+MAX_DIFFERENCE = 0.05
+"""Largest relative difference between a corrected step and the logged step, if the correction explains it. A choice."""
 MAX_LOGGED_TIMES, MAX_STEPS = 64, 2**31 - 1  # the monitor never logs more
 UNEVEN_AT, UNEVEN_FROM = (0.2, 0.8), 2.0
 """Steps are uneven if these quantiles of the step times differ by more than this factor, for example because workers

@@ -12,32 +12,26 @@ parts without the profiler is known. If even the highest costs are too small, al
 (cold caches, other programs). Then all time except waits is also scaled.
 
 In a run on the CPU, all time of the main thread is corrected. In a run on a device, only the time in which the device
-waits for Python outside torch is corrected here. Predictions also correct the dispatching (replay/host_scale.py).
+waits is: for Python outside torch here, and for torch in dispatch_time.py.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
-from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCosts, TimeMap, costs_of, time_map
+from tb_bottleneck.attribution.profiler_time.costs import Correction, ProfilerCosts, costs_of
+from tb_bottleneck.attribution.profiler_time.dispatch_time import MIN_REMOVED, without_dispatch_time
 from tb_bottleneck.attribution.profiler_time.host_pieces import LEAST_LEFT, HostPieces, host_pieces
-from tb_bottleneck.attribution.profiler_time.logged_steps import LoggedSteps, logged_unprofiled
+from tb_bottleneck.attribution.profiler_time.logged_steps import MAX_DIFFERENCE, LoggedSteps, logged_unprofiled
 from tb_bottleneck.attribution.profiler_time.step_parts import step_parts
+from tb_bottleneck.attribution.profiler_time.time_map import mapped_steps, mapped_trace, time_map
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import Spans, merge, subtract
-from tb_bottleneck.trace.columns.packed_column import packed
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Floats, Ints
-from tb_bottleneck.trace.trace import Trace
 
-# Share of the window. Removing less makes no difference to any share that a report shows.
-MIN_REMOVED = 0.005
-MAX_DIFFERENCE = 0.05
-"""Largest relative difference between a step whose parts were corrected and the logged step without the profiler. A
-choice."""
 ROUNDS = 20
 # Activities of torch. In all other time in which a device waits, Python outside torch may run.
 _IN_TORCH = (
@@ -52,6 +46,11 @@ _IN_TORCH = (
 
 def without_profiler_time(recording: Recording) -> Recording:
     """Returns a recording without the profiler's time. Returns `recording` itself if that time is unknown or small."""
+    corrected = _without_host_time(recording)
+    return without_dispatch_time(corrected) if recording.on_device else corrected
+
+
+def _without_host_time(recording: Recording) -> Recording:
     costs, thread = costs_of(recording.trace), recording.host.main_thread
     unprofiled = logged_unprofiled(recording)
     # Operators cost time on every CPU run. Without any figure of this machine, that is not taken out.
@@ -67,8 +66,8 @@ def without_profiler_time(recording: Recording) -> Recording:
     if removed < MIN_REMOVED * recording.account.window:
         return recording
     mapped = time_map(pieces.begin, pieces.end, added)
-    correction = Correction(mapped, costs, solved, removed, waits)
-    trace, steps = _mapped_trace(recording.trace, mapped), _mapped_steps(recording.steps, mapped)
+    correction = Correction(costs, solved, removed, waits)
+    trace, steps = mapped_trace(recording.trace, mapped), mapped_steps(recording.steps, mapped)
     return Recording(trace, steps, correction, recording)
 
 
@@ -185,17 +184,3 @@ def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _mapped_trace(trace: Trace, mapped: TimeMap) -> Trace:
-    """Returns a copy of `trace` with the map `mapped` applied to the times of events, memory events and counters."""
-    events = trace.events
-    start = mapped.without(events.start)
-    duration = packed(mapped.without(events.end) - start)
-    memory = replace(trace.memory, time=mapped.without(trace.memory.time))
-    counters = replace(trace.counters, time=mapped.without(trace.counters.time))
-    return replace(trace, events=replace(events, start=start, duration=duration), memory=memory, counters=counters)
-
-
-def _mapped_steps(steps: Steps, mapped: TimeMap) -> Steps:
-    return Steps(steps.basis, mapped.without(steps.edges), mapped.without(steps.host), steps.damaged, steps.others)

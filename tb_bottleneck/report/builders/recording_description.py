@@ -104,15 +104,19 @@ def correction_text(recording: Recording) -> str:
     texts = telemetry_advice().cross_check
     recorded, count = recording.as_recorded.steps.durations.mean(), len(recording.steps)
     stackless = recording.trace.stackless
-    sentences = (
-        "corrected",
-        *(("waits_longer",) if correction.waits else ()),
-        "costs_measured" if correction.costs.measured else "costs_estimated",
-        "costs_adjusted" if correction.solved else "costs_uncertain",
-        *(("costs_compared",) if stackless is not None else ()),
-    )
+    sentences = ["corrected"]
+    if correction.waits:
+        sentences.append("waits_longer")
+    if correction.dispatch:
+        sentences.append("launches_delayed")
+    if correction.costs is not None:
+        sentences.append("costs_measured" if correction.costs.measured else "costs_estimated")
+    sentences.append("costs_adjusted" if correction.solved else "costs_uncertain")
+    if correction.costs is not None and stackless is not None:
+        sentences.append("costs_compared")
     times = {"recorded": float(recorded), "removed": correction.removed / count, "waits": correction.waits / count}
-    figures = {name: duration_text(time) for name, time in times.items()} | {"version": correction.costs.version}
+    figures = {name: duration_text(time) for name, time in times.items()}
+    figures["version"] = correction.costs.version if correction.costs is not None else ""
     if stackless is not None:
         more = len(stackless.edges) - 1
         figures["more"] = f"{more} more step{'' if more == 1 else 's'}"

@@ -8,11 +8,11 @@ from comparison.drawn_runs import V100, context, judged, read, recorded, repeate
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tb_bottleneck.attribution.profiler_time import dispatch_time
 from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.measures import profiler_overhead
 from tb_bottleneck.replay.modified_graph import RecordedGraph
 from tb_bottleneck.trace.kinds import Kind
 
@@ -203,7 +203,7 @@ def test_profiler_overhead_is_stated_where_it_hides_a_gain(tmp_path):
 
 def test_a_measured_step_without_the_profiler_is_the_basis(tmp_path, monkeypatch):
     """Without the profiler the step is a fifth shorter, and the host hides less of a faster device's gain."""
-    monkeypatch.setitem(profiler_overhead.MAX_OVERHEAD_NS, Kind.CALL, 10_000_000)
+    monkeypatch.setitem(dispatch_time.MAX_OVERHEAD_NS, Kind.CALL, 10_000_000)
     even = repeated(9, op="#########.", launch=".|........", gpu="..######..")
     recorded = asked(tmp_path, even, device="NVIDIA H200")
     known = {"tb_bottleneck": context(unprofiled_step_ns=8_000_000)}

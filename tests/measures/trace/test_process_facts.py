@@ -72,7 +72,12 @@ LAUNCH_BOUND = """
 
 
 ROWS = {"step": "", "op": "######....", "launch": ".....||...", "gpu": "......aabb"}
-LONGER = "\n".join(f"{name} {row * 6 or ''.join(letter * 10 for letter in 'abcdef')}" for name, row in ROWS.items())
+# The device waits for a synchronization, not for launches: the profiler's time is not removed from that.
+WAITING = {"step": "", "op": "#.....##..", "sync": ".#####....", "launch": "......||..", "gpu": "......aabb"}
+LONGER, LONGER_WAITING = (
+    "\n".join(f"{name} {row * 6 or ''.join(letter * 10 for letter in 'abcdef')}" for name, row in rows.items())
+    for rows in (ROWS, WAITING)
+)
 
 
 def slowed(**context):
@@ -107,7 +112,7 @@ def test_only_recorded_options_are_to_be_turned_off(tmp_path, options, reason, f
     """The advice for recordings without stacks, and for those of the monitor, was to turn stacks off."""
     context = {"unprofiled_step_ns": 7_000} | reason
     path = tmp_path / "r.pt.trace.json"
-    path.write_text(json.dumps(drawn(LONGER, 1, tb_bottleneck={"context": context}, **options)))
+    path.write_text(json.dumps(drawn(LONGER_WAITING, 1, tb_bottleneck={"context": context}, **options)))
     (defect,) = (reason for reason in diagnose(str(path)).health.reasons if reason.code == "profiler_overhead")
     assert fix in defect.fix
     assert bool(defect.fix) == bool(fix)
