@@ -83,12 +83,17 @@ def _limited(verdict: Verdict[Recording], rule: Rule[Recording], measures: Measu
     return replace(verdict, judgement=replace(judgement, recoverable=most))
 
 
+ONE_AFTER_THE_OTHER = (Regime.SYNC, Regime.LAUNCH, Regime.HOST)
+"""Regimes of a host that keeps the device waiting. They take turns: after a wait, the host has to launch again."""
+
+
 def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
     """Returns the conclusion: the regime with the most recoverable time (the largest share of the window that a fix can
     save) or, if no regime has enough recoverable time (WORTH_RECOVERING), the device regime with the most time.
 
     A regime that sets the pace (`input`) precedes regimes with more recoverable time. Until batches come earlier, each
-    other fix only makes the wait for batches longer.
+    other fix only makes the wait for batches longer. Against a regime of the device, the regimes of a host that keeps
+    it waiting count together.
 
     If no regime has enough recoverable time, the regime is `unexplained` if unknown kernels run for longer than all
     device regimes together, or if some steps are much longer for no recorded reason. The conclusion can also be a
@@ -100,7 +105,10 @@ def conclusion_of(verdicts: tuple[Verdict[Source], ...]) -> Conclusion:
     if worth:
         recoverable = max(verdict.judgement.recoverable for verdict in verdicts)
         severity = "critical" if recoverable >= CRITICAL else "warning" if recoverable >= WARNING else "info"
+        host = [verdict for verdict in worth if verdict.regime in ONE_AFTER_THE_OTHER]
         costliest = max(pacing or worth, key=_stake)
+        if not pacing and costliest.regime in DEVICE_REGIMES and sum(map(_stake, host)) > _stake(costliest):
+            costliest = max(host, key=_stake)
         return Conclusion(costliest.regime, costliest.judgement.share, severity)
     bounds = [verdict for verdict in verdicts if verdict.regime in DEVICE_REGIMES] or list(verdicts)
     bound = max(bounds, key=lambda verdict: verdict.judgement.share)

@@ -58,6 +58,14 @@ def test_the_answer_is_the_regime_with_most_to_recover():
     assert (found.regime, found.severity) == ("input", "critical")
 
 
+def test_waits_of_the_device_for_the_host_count_together():
+    """After each wait, the host launches again: neither time can be saved without the other."""
+    waits = verdict("launch", 0.2, 0.2), verdict("sync", 0.13, 0.13)
+    assert judge.conclusion_of((*waits, verdict("memory", 0.47, 0.22))).regime == "launch"
+    assert judge.conclusion_of((*waits, verdict("memory", 0.6, 0.35))).regime == "memory"
+    assert judge.conclusion_of((waits[0], verdict("memory", 0.47, 0.22))).regime == "memory"
+
+
 def test_where_nothing_is_worth_recovering_the_device_regime_that_bounds_the_run_is_named():
     found = judge.conclusion_of((verdict("launch", 0.18, 0.09), verdict("memory", 0.5, 0), verdict("compute", 0.3, 0)))
     assert (found.regime, found.share, found.severity) == ("memory", 0.5, "none")
