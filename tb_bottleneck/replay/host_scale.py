@@ -13,7 +13,7 @@ ways:
 If the scale is hidden or estimated, the bounds range from the fastest plausible host to the host as recorded.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.base.measure import Measure, Record
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.measures.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR, profiler_overhead
+from tb_bottleneck.replay.host_phases import phase_times
 from tb_bottleneck.replay.modified_graph import ModifiedGraph, scale_column
 from tb_bottleneck.trace.columns.packed_column import look_up
 from tb_bottleneck.trace.kinds import Kind
@@ -52,7 +53,7 @@ class HostScale(Record, frozen=True):
     `least` and `most` are the bounds of the `expected` scale. `solved` is True if the scale follows from a measured
     step time without the profiler. `hidden` is True if that time is known but does not depend on the scale, because the
     device limits the steps. `pace` is the time of a step in ns that the host needs alone, from steps that began when
-    the device had nothing to do; 0 if there were none.
+    the device had nothing to do; 0 if there were none. `phases` are the times in ns of parts of such a step, by name.
     """
 
     expected: float
@@ -61,14 +62,18 @@ class HostScale(Record, frozen=True):
     solved: bool
     hidden: bool = False
     pace: float = 0.0
+    phases: Mapping[str, float] = {}
 
 
 def with_host_scale(graph: ModifiedGraph, scale: float) -> ModifiedGraph:
-    """Returns the graph with the dispatch time and the call time of the host, without waits, multiplied by `scale`. If
-    the pace of the host is known, its window takes at least as long as the host needs alone."""
+    """Returns the graph with the dispatch time and the call time of the host, without waits, multiplied by `scale`, in
+    each phase of the step by as much as is known of it. If the pace of the host is known, its window takes at least as
+    long as the host needs alone."""
     if scale != 1.0:
-        gap = graph.gap_scaled(Activity.DISPATCH, scale)
-        graph = graph.with_items(gap=gap, cost=scale_column(graph.items.cost, scale))
+        weights = graph.base.phase_weights
+        factor = scale if weights is None else np.minimum(scale * weights, 1.0)
+        gap = graph.gap_scaled(Activity.DISPATCH, factor)
+        graph = graph.with_items(gap=gap, cost=scale_column(graph.items.cost, factor))
     return replace(graph, paced=True) if graph.base.host_pace else graph
 
 
@@ -111,7 +116,8 @@ def _from_pace(graph: ModifiedGraph) -> HostScale:
     the device did not hold the host back. The bounds are those of the shortest and the longest of these steps."""
     pace, usual = graph.base.host_pace, float(np.median(graph.base.host_pace))
     least, expected, most = (_solved(graph, time, ModifiedGraph.host_step) for time in (min(pace), usual, max(pace)))
-    return HostScale(expected, least, most, solved=False, hidden=True, pace=usual)
+    _, phases = phase_times(graph.base.recording, usual)
+    return HostScale(expected, least, most, solved=False, hidden=True, pace=usual, phases=phases)
 
 
 def _is_hidden(graph: ModifiedGraph) -> bool:

@@ -16,6 +16,7 @@ from tb_bottleneck.base.intervals import Spans, union
 from tb_bottleneck.replay.graph.blocks import Layout, layout_of
 from tb_bottleneck.replay.graph.cpu_graph import host_graph_of
 from tb_bottleneck.replay.graph.graph import Graph, Items, graph_of
+from tb_bottleneck.replay.host_phases import phase_weights
 from tb_bottleneck.replay.simulator import Check, check, replay
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps
 from tb_bottleneck.trace.kernel_names import name_matches
@@ -107,6 +108,15 @@ class RecordedGraph:
         found = recording.trace.header.context.get(HOST_PACE)
         known = tuple(time for time in map(positive, found if isinstance(found, list) else ()) if time is not None)
         return (known or filling_steps(recording)) if recording.on_device and recording.steps.basis != "whole" else ()
+
+    @cached_property
+    def phase_weights(self) -> Floats | None:
+        """Per item, how the scale of the dispatching in its phase of the step differs (host_phases.py); None if that is
+        not known."""
+        if not self.recording.on_device:
+            return None
+        pace = float(np.median(self.host_pace)) if self.host_pace else 0.0
+        return phase_weights(self.recording, self.graph.items, pace)
 
     @cached_property
     def gap_length(self) -> Ints:

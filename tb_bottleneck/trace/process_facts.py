@@ -35,16 +35,17 @@ def add_compile_log(path: str, header: Header, events: Events, names: Sequence[s
         header.context["compile_log"] = log
 
 
-HOST_PACE, DEVICE_MEMORY = "host_pace_ns", "device_memory_bytes"
+HOST_PACE, HOST_PHASES, DEVICE_MEMORY = "host_pace_ns", "host_phases_ns", "device_memory_bytes"
 
 
 def add_run(path: str, header: Header) -> None:
     """Adds what the telemetry beside the trace at `path` says, if the trace is of a device. HOST_PACE: the times (ns)
-    of steps in which the device did not hold the host back, shortest first. DEVICE_MEMORY: the most bytes in use by all
+    of steps in which the device did not hold the host back, shortest first. HOST_PHASES: the median times (ns) of their
+    phases by name. DEVICE_MEMORY: the most bytes in use by all
     processes, and by torch in this process."""
     found = run_beside(path) if header.devices and HOST_PACE not in header.context else RunBeside()
     if found.host_pace:
-        header.context[HOST_PACE] = list(found.host_pace)
+        header.context[HOST_PACE], header.context[HOST_PHASES] = list(found.host_pace), dict(found.host_phases)
     if len(found.memory) == len(MEMORY):
         header.context[DEVICE_MEMORY] = [found.memory[name] for name in MEMORY]
 

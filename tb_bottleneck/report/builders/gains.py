@@ -111,11 +111,13 @@ def _host(host_scale: HostScale) -> str:
         return word("solved").substitute(scale=share_text(host_scale.expected))
     if host_scale.least == host_scale.most:
         return ""
+    phases = [f"{name} {duration_text(time)}" for name, time in host_scale.phases.items()]
     return word("paced" if host_scale.pace else "hidden" if host_scale.hidden else "estimated").substitute(
         scale=share_text(host_scale.expected),
         least=share_text(host_scale.least),
         most=share_text(host_scale.most),
         step=duration_text(host_scale.pace),
+        phases=f" ({', '.join(phases)})" if phases else "",
     )
 
 

@@ -33,12 +33,16 @@ SHORTER = 0.9
 
 class RunBeside(NamedTuple):
     """`host_pace` are the times (ns) of steps that began with an empty queue and were shorter than the others, shortest
-    first; empty if there are less than two. `memory` are the highest values (bytes) of MEMORY."""
+    first; empty if there are less than two. `host_phases` are the median times (ns) of PHASES in them. `memory` are the
+    highest values (bytes) of MEMORY."""
 
     host_pace: tuple[float, ...] = ()
+    host_phases: Mapping[str, float] = {}
     memory: Mapping[str, float] = {}
 
 
+PHASES = ("backward", "optimizer")
+"""Phases of a step whose time the monitor measures in all trainings."""
 MEMORY = ("memory_used", "memory_reserved")
 """Signals of the device memory: in use by all processes, and by torch in this process."""
 
@@ -46,7 +50,7 @@ MEMORY = ("memory_used", "memory_reserved")
 def run_beside(trace: str) -> RunBeside:
     """Returns what the telemetry of the process says that lies in the folder of `trace`; nothing if the folder has the
     telemetry of no or of several processes. Never raises OSError."""
-    steps: list[tuple[float, bool]] = []
+    steps: list[_Step] = []
     memory: dict[str, float] = {}
     try:
         for packet in _packets(trace):
@@ -57,23 +61,36 @@ def run_beside(trace: str) -> RunBeside:
                     memory[name] = max(memory.get(name, 0.0), *(value for value in values if isfinite(value)), 0.0)
     except OSError:
         return RunBeside()
-    return RunBeside(_host_pace(steps), memory)
+    filling = sorted(_filling(steps))
+    phases = {
+        name: float(np.median([step.phases[at] for step in filling])) for at, name in enumerate(PHASES) if filling
+    }
+    return RunBeside(tuple(step.wall for step in filling), phases, memory)
 
 
-def _host_pace(steps: Sequence[tuple[float, bool]]) -> tuple[float, ...]:
-    usual = [wall for wall, profiled in steps if not profiled]
+class _Step(NamedTuple):
+    """The wall time of a step, whether a profiler recorded it, and the times of its PHASES (0 if unknown), in ns."""
+
+    wall: float
+    profiled: bool
+    phases: tuple[float, ...]
+
+
+def _filling(steps: Sequence[_Step]) -> Sequence[_Step]:
+    """Returns the steps that only filled the queue of launches; none if there are less than two."""
+    usual = [step.wall for step in steps if not step.profiled]
     if len(usual) <= 4 * FILLING:
         return ()
     typical = float(np.median(usual))
     # The first step of a run also starts the device, so it counts as one that the profiler recorded.
-    begins = [place for place in range(1, len(steps)) if not steps[place][1] and (place == 1 or steps[place - 1][1])]
-    shorter: list[float] = []
+    begins = [at for at in range(1, len(steps)) if not steps[at].profiled and (at == 1 or steps[at - 1].profiled)]
+    shorter: list[_Step] = []
     for begin in begins:
-        walls = [wall for wall, _ in takewhile(lambda step: not step[1], steps[begin:])]
-        group = list(takewhile(lambda wall: wall < SHORTER * typical, walls))
+        after = list(takewhile(lambda step: not step.profiled, steps[begin:]))
+        group = list(takewhile(lambda step: step.wall < SHORTER * typical, after))
         # In the last step of a long group, the queue became full.
-        shorter += group[:-1] if len(group) > FILLING else [w for w in walls[:FILLING] if w < SHORTER * typical]
-    return tuple(sorted(shorter)) if len(shorter) >= FILLING else ()
+        shorter += group[:-1] if len(group) > FILLING else [s for s in after[:FILLING] if s.wall < SHORTER * typical]
+    return shorter if len(shorter) >= FILLING else ()
 
 
 def _packets(trace: str) -> "Iterator[Packet]":
@@ -92,9 +109,11 @@ def _packets(trace: str) -> "Iterator[Packet]":
             yield message
 
 
-def _single_steps(packet: "Packet") -> Iterator[tuple[float, bool]]:
-    """Yields the wall time (ns) of each step, and whether a profiler recorded it; nothing if a row is several steps."""
+def _single_steps(packet: "Packet") -> Iterator[_Step]:
+    """Yields the steps of `packet`; nothing if a row is several steps."""
     rows = packet.steps
-    profiled = next((column.values for column in rows.columns if column.name == "profiled"), ())
+    columns = {column.name: column.values for column in rows.columns}
+    profiled, *phases = (columns.get(name, ()) for name in ("profiled", *PHASES))
     if not rows.steps:
-        yield from ((wall, mark > 0) for wall, mark in zip_longest(rows.wall_ns, profiled, fillvalue=0.0))
+        for wall, mark, *times in zip_longest(rows.wall_ns, profiled, *phases, fillvalue=0.0):
+            yield _Step(wall, mark > 0, tuple(times))

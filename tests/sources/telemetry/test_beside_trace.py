@@ -19,14 +19,19 @@ def trace_beside(folder: Path, steps: list[float], name: str = NAME) -> str:
         number=range(len(steps)),
         end_unix_ns=[1.7e18 + number * 1e8 for number in range(len(steps))],
         wall_ns=[abs(step) * MS for step in steps],
-        columns=[StepColumn(name="profiled", values=[float(step < 0) for step in steps])],
+        columns=[
+            StepColumn(name="profiled", values=[float(step < 0) for step in steps]),
+            StepColumn(name="backward", values=[abs(step) * MS / 2 for step in steps]),
+        ],
     )
     write(folder / name, [Packet(sequence=0, steps=rows)])
     return str(folder / "rank0.pt.trace.json.gz")
 
 
 def test_steps_after_a_start_and_after_a_recording_are_those_of_the_host(tmp_path: Path) -> None:
-    assert [pace / MS for pace in run_beside(trace_beside(tmp_path, RUN)).host_pace] == [14.0, 15.0, 16.0, 17.0]
+    found = run_beside(trace_beside(tmp_path, RUN))
+    assert [pace / MS for pace in found.host_pace] == [14.0, 15.0, 16.0, 17.0]
+    assert found.host_phases == {"backward": 7.75 * MS, "optimizer": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +45,8 @@ def test_steps_after_a_start_and_after_a_recording_are_those_of_the_host(tmp_pat
     ],
 )
 def test_other_runs_show_no_pace(tmp_path: Path, steps: list[float]) -> None:
-    assert run_beside(trace_beside(tmp_path, steps)).host_pace == ()
+    found = run_beside(trace_beside(tmp_path, steps))
+    assert (found.host_pace, dict(found.host_phases)) == ((), {})
 
 
 def test_a_damaged_row_costs_nothing(tmp_path: Path) -> None:
