@@ -19,7 +19,7 @@ from tb_bottleneck.trace.table import Bools, Ints, Rows
 MIN_CALLS = 8
 # Operators of one call. One or two in a row are reads or copies, not a call of a model.
 MIN_OPERATORS, MAX_OPERATORS = 3, 400
-_SELECTS, _BATCH_OF_ONE = "aten::select", "aten::unsqueeze"
+SELECTS, _BATCH_OF_ONE = "aten::select", "aten::unsqueeze"
 _RECURRENT = re.compile(r"lstm|gru|rnn", re.IGNORECASE)
 
 
@@ -62,16 +62,10 @@ def repeated_calls(recording: Recording) -> RepeatedCalls:
     because each call needs the result of the call before.
     """
     events, rows = recording.trace.events, top_level(recording)
-    name = events.name[rows]
-    step = host_step_of(recording, events.start[rows])
-    keys = np.unique(np.stack((name, events.signature[rows], step)), axis=1, return_inverse=True)[1].reshape(-1)
-    selects, of_one, recurrent = (
-        name_matches(recording.trace.names, name, test)
-        for test in (_SELECTS.__eq__, _BATCH_OF_ONE.__eq__, lambda text: _RECURRENT.search(text) is not None)
-    )
-    makes_batch = selects & np.append(of_one[1:], False)
+    names, makes_batch = recording.trace.names, batches_of_one(recording)
+    recurrent = name_matches(names, events.name[rows], lambda text: _RECURRENT.search(text) is not None)
     begin, end, first = [], [], []
-    for at, period, calls in _repeats(np.asarray(keys, np.int64)):
+    for at, period, calls in repeats(recording):
         loop = slice(at, at + period * calls)
         if not makes_batch[loop].any() or recurrent[loop].any():
             continue
@@ -83,6 +77,14 @@ def repeated_calls(recording: Recording) -> RepeatedCalls:
         return RepeatedCalls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_))
     order = np.argsort(np.concatenate(begin), kind="stable")
     return RepeatedCalls(*(np.concatenate(column)[order] for column in (begin, end, first)))
+
+
+def batches_of_one(recording: Recording) -> Bools:
+    """Returns a mask of the operators of `top_level` that select an item, of which the next one makes a batch."""
+    names, name = recording.trace.names, recording.trace.events.name[top_level(recording)]
+    selects, of_one = (name_matches(names, name, each.__eq__) for each in (SELECTS, _BATCH_OF_ONE))
+    found: Bools = selects & np.append(of_one[1:], False)[: len(name)]
+    return found
 
 
 @memoized
@@ -108,6 +110,19 @@ def loop_time(recording: Recording, rows: Rows) -> Spans:
     starts, ends = events.start[rows], events.end[rows]
     following = np.append(starts[1:], np.iinfo(np.int64).max)[: len(rows)]
     return union(starts, np.where(following - ends < LONGEST_PAUSE_NS, following, ends))
+
+
+@memoized
+def repeats(recording: Recording) -> tuple[tuple[int, int, int], ...]:
+    """Returns the repetitions in the operators of `top_level`, as (position, operators, number of repetitions): the
+    operators have equal names and shapes, and run in one step. No operator is in two of them."""
+    events, rows = recording.trace.events, top_level(recording)
+    step = host_step_of(recording, events.start[rows])
+    # The index of a selected item is among the recorded inputs.
+    selects = name_matches(recording.trace.names, events.name[rows], SELECTS.__eq__)
+    equal = np.stack((events.name[rows], np.where(selects, 0, events.signature[rows]), step))
+    keys = np.unique(equal, axis=1, return_inverse=True)[1].reshape(-1)
+    return tuple(_repeats(np.asarray(keys, np.int64)))
 
 
 def _repeats(keys: Ints) -> Iterator[tuple[int, int, int]]:

@@ -29,7 +29,9 @@ def looped(tmp_path, operators, calls, blocks=1):
         for position, name in enumerate(operators * calls):
             number, at = number + 1, begin + position * OPERATOR_US
             link = {"correlation": number, "device": 0, "stream": 7, "grid": [blocks, 1, 1]}
-            events.append(row | {"cat": "cpu_op", "name": name, "ts": at, "dur": OPERATOR_US - 10})
+            shapes = {"Input Dims": [[16, 64], [], []], "Input type": ["float", "Scalar", "Scalar"]}
+            index = {**shapes, "Concrete Inputs": ["", "0", str(position)]} if name == "aten::select" else {}
+            events.append(row | {"cat": "cpu_op", "name": name, "ts": at, "dur": OPERATOR_US - 10, "args": index})
             events.append(
                 row | {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": at + 20, "dur": 5, "args": link}
             )
