@@ -10,7 +10,8 @@ STEP_US, OPERATOR_US, KERNEL_US = 6_000, 50, 5
 @pytest.fixture
 def recorded(tmp_path):
     """Returns a function that writes a trace of three steps, each with the given operators, which launch a kernel of
-    5 us each; a condition waits for a copy to the host instead."""
+    5 us each; a condition waits for a copy to the host instead. An operator is a name, or a name with a sequence
+    number."""
 
     def write(operators, **facts):
         events, number = [], 0
@@ -21,11 +22,13 @@ def recorded(tmp_path):
             events.append(row | mark)
             for name in operators:
                 number += 1
+                name, sequence = name if isinstance(name, tuple) else (name, 0)
+                args = {"Sequence number": sequence + 1_000 * step} if sequence else {}
                 reads = name == "aten::is_nonzero"
                 link = {"correlation": number, "device": 0, "stream": 7, "grid": [1, 1, 1]}
                 call = "cudaMemcpyAsync" if reads else "cudaLaunchKernel"
                 work = {"cat": "gpu_memcpy", "name": "Memcpy DtoH (Device -> Pageable)"} if reads else {"cat": "kernel"}
-                events.append(row | {"cat": "cpu_op", "name": name, "ts": at, "dur": OPERATOR_US - 10})
+                events.append(row | {"cat": "cpu_op", "name": name, "ts": at, "dur": OPERATOR_US - 10, "args": args})
                 events.append(row | {"cat": "cuda_runtime", "name": call, "ts": at + 20, "dur": 15, "args": link})
                 device = {"name": "elementwise_kernel", **work, "pid": 0, "tid": 7, "ts": at + 26, "dur": KERNEL_US}
                 events.append(row | device | {"args": link})
