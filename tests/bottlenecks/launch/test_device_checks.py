@@ -25,11 +25,13 @@ def test_a_check_has_the_operators_that_compute_its_condition(recorded):
     ("operators", "found"),
     [
         ([*LAYER, *CHECK] * 8, True),
+        ([*LAYER, "aten::abs", "aten::max", "aten::gt", "aten::is_nonzero"] * 8, True),
+        ([*LAYER, "aten::isfinite", "aten::all", "aten::logical_not", "aten::is_nonzero"] * 8, True),
         ([*LAYER * 20, *CHECK], False),
         ([*LAYER, "aten::item"] * 8, False),
         (LAYER * 20, False),
     ],
-    ids=["in each layer", "once in a step", "values that are read", "no check"],
+    ids=["in each layer", "limits", "finite values", "once in a step", "values that are read", "no check"],
 )
 def test_several_checks_in_a_step_are_a_cause(recorded, operators, found):
     report = diagnose(recorded(operators))

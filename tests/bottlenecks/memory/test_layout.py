@@ -1,10 +1,14 @@
 """Convolutions in NCHW on matrix units: the kernels by their names, and the gain without conversions."""
 
+import json
+
 import pytest
+from helpers import draw
 from helpers.drawn_graphs import UNIT_NS, drawn_graph
 
 from tb_bottleneck.bottlenecks.memory import fixes, layout
 from tb_bottleneck.bottlenecks.memory.fixes import CHANNELS_LAST
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.replay.modified_graph import Estimate
 
 CONVERSIONS = [
@@ -62,3 +66,45 @@ def test_conversions_go_and_a_part_of_batch_norm(monkeypatch: pytest.MonkeyPatch
     assert columns[Estimate.EXPECTED] == pytest.approx(5 * layout.NORM_LEFT, abs=0.01)
     assert columns[Estimate.LOW] == pytest.approx(2 * 0.5 + 5 * 0.9, abs=0.01)
     assert columns[Estimate.HIGH] == pytest.approx(5 * 0.45, abs=0.01)
+
+
+BF16, FP32 = (
+    "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64",
+    "ampere_sgemm_128x64",
+)
+STEP = "".join(letter * 20 for letter in "abcd")
+# Convolutions are "gpu", conversions "stream", batch norm "norm".
+CONVOLUTIONS = {"gpu": "#######.............", "stream": ".......####.........", "norm": "...........#########"}
+
+
+@pytest.mark.parametrize(
+    ("convolution", "conversion", "norm", "rows", "found"),
+    [
+        (BF16, CONVERSIONS[0], NORMS[0], CONVOLUTIONS, True),
+        (BF16.replace("bf16", "f16"), CONVERSIONS[1], OTHERS[3], CONVOLUTIONS, True),
+        (BF16.replace("bf16bf16_bf16f32", "tf32f32_f32"), CONVERSIONS[2], NORMS[3], CONVOLUTIONS, True),
+        (FP32, OTHERS[3], NORMS[2], CONVOLUTIONS, False),
+        (BF16, OTHERS[3], OTHERS[0], CONVOLUTIONS, False),
+        (
+            BF16,
+            CONVERSIONS[0],
+            NORMS[0],
+            {"gpu": "#" * 18 + "..", "stream": "." * 18 + "#.", "norm": "." * 19 + "#"},
+            False,
+        ),
+    ],
+    ids=["bf16", "fp16 without norms", "tf32", "32 bits without matrix units", "channels_last", "mostly convolutions"],
+)
+def test_only_conversions_that_cost_time_are_a_cause(tmp_path, monkeypatch, convolution, conversion, norm, rows, found):
+    for row, name in (("gpu", convolution), ("stream", conversion), ("norm", norm)):
+        monkeypatch.setitem(draw.DEVICE_ROWS, row, ("kernel", name, 7, [1024, 1, 1]))
+    drawing = "\n".join(
+        [f"step {STEP}", f"launch {'|||.................' * 4}", *(f"{k} {v * 4}" for k, v in rows.items())]
+    )
+    path = tmp_path / "a.pt.trace.json"
+    path.write_text(json.dumps(draw.drawn(drawing, 50.0)))
+    findings = {each.cause: each for each in diagnose(str(path)).findings}
+    assert ("memory_format" in findings) == found
+    if found:
+        assert findings["memory_format"].speedup.expected > 1.05
+        assert "channels_last" in findings["memory_format"].fix.code
