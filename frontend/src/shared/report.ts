@@ -252,7 +252,7 @@ export interface EfficiencyNote {
 
 /** Something that a run without a problem could still gain, or what limits it next. No fix is known to be worth a tenth of the time, so these are distances to a limit and no promises. */
 export interface Headroom {
-  readonly kind: string; // more_devices | attention | pointwise | alignment | layout
+  readonly kind: string; // more_devices | attention | pointwise | alignment | layout | own_kernels
   readonly title: string;
   readonly summary: string; // what it means and how to find out more, as text
   readonly share?: number; // of the time, at most; absent if it is no saving

@@ -13,8 +13,8 @@ from tb_bottleneck.measures.trace.window_rows import device_work, window_share
 from tb_bottleneck.trace.device_ops import COMPUTE_KERNELS, DeviceOps, Work
 from tb_bottleneck.trace.kernel_names import name_matches
 
-# cuDNN's kernels, as recorded on an H100 with cuDNN 9 (torch 2.11) and on a V100 and T4 with cuDNN 7 and 8.
-_CONVERSION = re.compile(r"nchwToNhwc|nhwcToNchw|nchw2nhwc|nhwc2nchw", re.IGNORECASE)
+# cuDNN's kernels, as recorded on an H100 with cuDNN 9 (torch 2.11) and on a V100 and T4 with cuDNN 7 and 8; MIOpen's.
+_CONVERSION = re.compile(r"nchwToNhwc|nhwcToNchw|nchw2nhwc|nhwc2nchw|batched_transpose_", re.IGNORECASE)
 # torch's kernels (pytorch aten/src/ATen/native/cuda/Normalization.cuh) and those of cuDNN; those for NHWC have
 # channels_last or NHWC in their names.
 _NORM = re.compile(

@@ -3,7 +3,6 @@
 Entries of headroom are not findings. An entry is left out if its cause is a finding, or if it is too small to matter.
 """
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,16 +13,17 @@ from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.compute.kernel_efficiency import misaligned_products
 from tb_bottleneck.bottlenecks.memory.attention import unfused_attention_share
 from tb_bottleneck.bottlenecks.memory.fusion import pointwise_share
+from tb_bottleneck.bottlenecks.memory.layout import layout_conversions
 from tb_bottleneck.knowledge.gpus import USABLE_LINK_SHARE, Gpu, gpu_named, lane_rates
 from tb_bottleneck.knowledge.texts import headroom_label, headroom_text, words_for
 from tb_bottleneck.measures.kind_of_work import backward_recorded
 from tb_bottleneck.measures.measure_set import MeasureFunction, Measures
-from tb_bottleneck.measures.trace.window_rows import device_work, in_host_steps, window_share
+from tb_bottleneck.measures.trace.own_kernels import own_kernel_name, own_kernel_reach, own_kernel_share
+from tb_bottleneck.measures.trace.window_rows import in_host_steps
 from tb_bottleneck.memory.weights import weights_read
 from tb_bottleneck.roofline.device_peaks import data_sheet_of
 from tb_bottleneck.roofline.operator_args import itemsize
 from tb_bottleneck.schema import bottleneck_pb2 as pb
-from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.forward_links import ACCUMULATION
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
@@ -35,47 +35,37 @@ MIN_SHARE = 0.02
 # Fused pointwise operators read and write half as many bytes (bottlenecks/memory/rule.py).
 OF_POINTWISE = 0.5
 ALL_REDUCE_DEVICES = 8  # of one machine
-# cuDNN and MIOpen convert between the layouts of images with kernels of these names.
-_LAYOUT = re.compile(r"nchwToNhwc|nhwcToNchw|nchw2nhwc|nhwc2nchw|batched_transpose_")
 
-
-def layout_share(recording: Recording) -> Measure | Missing:
-    """Share of the window in kernels that convert the memory layout of images (NCHW to NHWC or back)."""
-    if not recording.on_device:
-        return Missing("the work ran on the CPU: there are no kernels")
-    ops = device_work(recording, Work.STREAMING, Work.CONTRACTION, Work.UNKNOWN)
-    ops = ops.take(name_matches(recording.trace.names, ops.name, lambda name: bool(_LAYOUT.search(name))))
-    return window_share(recording, ops.start, ops.end)
-
-
-_SMALL_FIXES: dict[str, tuple[str, MeasureFunction[Recording], float]] = {
-    "attention": ("unfused_attention", unfused_attention_share, 1.0),
-    "pointwise": ("unfused_pointwise", pointwise_share, OF_POINTWISE),
-    "alignment": ("misaligned_shapes", misaligned_products, 1.0),
-    "layout": ("fp32_activations", layout_share, 1.0),
+_SMALL_FIXES: dict[str, tuple[frozenset[str], MeasureFunction[Recording], float]] = {
+    "attention": (frozenset(("unfused_attention",)), unfused_attention_share, 1.0),
+    "pointwise": (frozenset(("unfused_pointwise",)), pointwise_share, OF_POINTWISE),
+    "alignment": (frozenset(("misaligned_shapes",)), misaligned_products, 1.0),
+    "layout": (frozenset(("fp32_activations", "memory_format")), layout_conversions, 1.0),
 }
-"""Maps the kind of an entry to the cause with the same fix, the measure of the time (a share), and the part of this
+"""Maps the kind of an entry to the causes with the same fix, the measure of the time (a share), and the part of this
 time that the fix saves."""
 
 
 def headroom_of(report: pb.Report, recording: Recording | None, parameters: float | None = None) -> list[pb.Headroom]:
-    """Returns the entries of headroom; empty if it is not known what limits the run.
+    """Returns the entries of headroom.
 
-    If a problem was found, only entries that are independent of the findings are returned. `recording` is None for
-    telemetry, which has an entry about more devices if the bytes of `parameters` are known.
+    If a problem was found, or it is not known what limits the run, only entries that are independent of the findings
+    are returned: about layouts and own kernels. `recording` is None for telemetry, which has an entry about more
+    devices if the bytes of `parameters` are known.
     """
-    if report.verdict.regime == Regime.UNEXPLAINED:
-        return []
-    if report.verdict.severity != "none":
-        return [] if recording is None else list(_small_fixes(report, Measures(recording), ("layout",)))
-    if recording is None:
-        on_one_device = report.device.kind in ("cuda", "rocm") and report.world_size <= 1
-        known = parameters is not None and on_one_device
-        found = [_more_devices("parameters", parameters, gpu_named(report.device.name))] if known else []
-    else:
+    unknown = report.verdict.regime == Regime.UNEXPLAINED
+    limited = unknown or report.verdict.severity != "none"
+    found: list[pb.Headroom] = []
+    if recording is not None:
         measures = Measures(recording)
-        found = list(_more_devices_for(recording, measures)) if recording.on_device else []
-        found += _small_fixes(report, measures, tuple(_SMALL_FIXES))
+        if not limited and recording.on_device:
+            found += _more_devices_for(recording, measures)
+        if not unknown:
+            found += _small_fixes(report, measures, ("layout",) if limited else tuple(_SMALL_FIXES))
+        if recording.on_device:
+            found += _own_kernels(measures)
+    elif not limited and parameters is not None and report.device.kind in ("cuda", "rocm") and report.world_size <= 1:
+        found.append(_more_devices("parameters", parameters, gpu_named(report.device.name)))
     said = words_for(report.device.kind)
     for row in (row for each in found for row in each.evidence):
         row.label = said(row.label)
@@ -85,12 +75,26 @@ def headroom_of(report: pb.Report, recording: Recording | None, parameters: floa
 def _small_fixes(report: pb.Report, measures: Measures[Recording], kinds: tuple[str, ...]) -> Iterator[pb.Headroom]:
     """Yields entries about small fixes: those of `kinds` that save at least the fraction MIN_SHARE of the time, and
     whose cause is not a finding."""
-    causes = {finding.cause for finding in report.findings}
+    found = {finding.cause for finding in report.findings}
     for kind in kinds:
-        cause, measure, part = _SMALL_FIXES[kind]
+        causes, measure, part = _SMALL_FIXES[kind]
         share = measures.value(measure, otherwise=0.0)
-        if cause not in causes and part * share >= MIN_SHARE:
+        if not causes & found and part * share >= MIN_SHARE:
             yield _headroom(kind, [(f"{kind}_share", share, "share")], share=part * share)
+
+
+def _own_kernels(measures: Measures[Recording]) -> Iterator[pb.Headroom]:
+    """Yields an entry about kernels that the program brings itself, if they take at least MIN_SHARE of the time."""
+    share = measures.value(own_kernel_share, otherwise=0.0)
+    if share < MIN_SHARE:
+        return
+    entry = _headroom("own_kernels", [("own_kernel_share", share, "share")])
+    reach, name = measures(own_kernel_reach), measures(own_kernel_name)
+    if isinstance(reach, Measure):
+        entry.evidence.add(label=headroom_label("own_kernel_reach"), unit="share", value=reach.value)
+    if isinstance(name, Measure):
+        entry.evidence.add(label=headroom_label("own_kernel_name"), unit="text", text=name.text)
+    yield entry
 
 
 def _more_devices_for(recording: Recording, measures: Measures[Recording]) -> Iterator[pb.Headroom]:
