@@ -265,3 +265,22 @@ def test_steps_are_numbered_as_the_profiler_counts_them(tmp_path):
     assert numbers((0, "ProfilerStep#12"), (1, "ProfilerStep#13")) == (12, 13)
     assert numbers((0, "ProfilerStep*"), (1, "ProfilerStep#13")) == ()
     assert numbers((0, "a"), (1, "b")) == ()
+
+
+@pytest.mark.parametrize(
+    ("marks", "damaged"),
+    [
+        ("aaaaabbbbbcccccddddd.....", 1),
+        (".....bbbbbcccccdddddeeeee", 1),
+        ("aaaaabbbbbcccccdddddeeeee", 0),
+    ],
+    ids=["last", "first", "none"],
+)
+def test_the_work_of_a_step_without_a_mark_is_noticed(marks, damaged):
+    drawing = f"""
+        step    {marks}
+        op      #.#.##.#.##.#.##.#.##.#.#
+        launch  .|.|..|.|..|.|..|.|..|.|.
+        gpu     ..ab...cd...ef...gh...ij.
+    """
+    assert find_steps(drawn_trace(drawing, unit_us=1000)).damaged == damaged
