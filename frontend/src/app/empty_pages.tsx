@@ -1,6 +1,7 @@
 // Pages without a report that few visits show: the first scan, an empty logdir, and a recording that is gone.
 import { Problems } from "../features/run_list/run_list";
 import type { Report } from "../shared/report";
+import { quoted } from "../shared/text/shell";
 import { CodeBlock } from "../shared/widgets/code_block";
 import { Empty } from "./empty";
 import { RecordingPage } from "./recording_page";
@@ -40,8 +41,6 @@ with profile(
         prof.step()`;
 }
 
-/** The path, quoted for a shell if necessary. */
-const quoted = (path: string): string => (/^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 
 export function NoRecordings({ logdir, problems }: { logdir: string; problems: readonly string[] }) {
   const folder = `${logdir.replace(/\/+$/, "")}/mine`;

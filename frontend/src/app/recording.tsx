@@ -48,7 +48,7 @@ function Content({ report, analysis, shown }: Props) {
   const isNews = live !== undefined && live.verdict.cause !== "ended" && (!brief || live.verdict.severity !== "none");
   return (
     <article class={brief ? "brief" : ""}>
-      {isNews && <LiveNotice job={live} open={shown && view !== "live" ? () => shown.session.open("live") : undefined} />}
+      {isNews && <LiveNotice job={live} logdir={shown?.state.list?.logdir ?? "LOGDIR"} open={shown && view !== "live" ? () => shown.session.open("live") : undefined} />}
       {report.schema > KNOWN_SCHEMA && (
         <section class="notice">
           This tab is older than the report (schema {report.schema}, the tab knows {KNOWN_SCHEMA}), so parts of it may be

@@ -1,14 +1,22 @@
 // What holds a job up right now, above its reports; and in other places, that a job has stopped.
 import { addStyle } from "../../shared/page/style_sheet";
-import type { LiveJob } from "../../shared/live";
+import { isOpen, type LiveJob } from "../../shared/live";
 import { count } from "../../shared/text/format";
+import { quoted } from "../../shared/text/shell";
+import { CopyButton } from "../../shared/widgets/copy_button";
 import { Icon } from "../../shared/widgets/icon";
 import sheet from "./live.css";
 
 addStyle(sheet);
 
+interface Props {
+  readonly job: LiveJob;
+  readonly logdir: string;
+  readonly open: (() => void) | undefined;
+}
+
 /** The state of the job that is shown. */
-export function LiveNotice({ job, open }: { job: LiveJob; open: (() => void) | undefined }) {
+export function LiveNotice({ job, logdir, open }: Props) {
   const { verdict, step, world_size } = job;
   return (
     <section class={`live-notice ${verdict.severity}`} aria-label="State of the running training">
@@ -24,6 +32,13 @@ export function LiveNotice({ job, open }: { job: LiveJob; open: (() => void) | u
           <button type="button" class="link" onClick={open}>
             Show the ranks over time
           </button>
+        )}{" "}
+        {world_size > 1 && !verdict.stalled && isOpen(job) && (
+          <CopyButton
+            text={() => `tb-bottleneck capture ${quoted(logdir)} --machine`}
+            title="Code or machine? Copy the command"
+            label="Copy the command that lets all ranks measure their machines for 3 seconds"
+          />
         )}
       </p>
     </section>

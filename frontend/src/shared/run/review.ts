@@ -1,5 +1,6 @@
 // What reviewers wrote about a recording, and the commands that add to it. Pure.
 import type { Review, ReviewState, RunEntry } from "../report";
+import { quoted } from "../text/shell";
 import { comparedName } from "./keys";
 
 /** The actions of `tb-bottleneck review` with the argument that the user types at the end of the command. */
@@ -38,10 +39,4 @@ export function reviewSummary(entry: RunEntry): string {
 export function reviewCommand(logdir: string, entry: RunEntry, cause: string, { name, asks }: ReviewAction): string {
   const about = cause === "" ? [] : ["--cause", quoted(cause)];
   return ["tb-bottleneck review", quoted(logdir), name, quoted(comparedName(entry)), ...about, asks].filter(Boolean).join(" ").concat(" ");
-}
-
-/** A word for a POSIX shell. Control characters would end the command early. */
-function quoted(text: string): string {
-  const shown = text.replace(/\p{C}/gu, "");
-  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
 }
