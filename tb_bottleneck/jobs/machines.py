@@ -18,8 +18,9 @@ NAMES = {
 SLOWER = {"product": 0.08, "device_copy": 0.08, "to_device": 0.25, "host_memory": 0.25, "core": 0.2, "link": 0.4}
 """A figure is slow if it is lower than that of most ranks by this share. Equal GPUs differ by about 2 % at the same
 work; cores, memory and links of one host, which ranks share, by more. Choices."""
-OF_GPUS = ("product", "device_copy")
-ON_CPU = 0.25  # the limit of OF_GPUS, if the devices are cores
+SLOWER_ON_CPU = {**SLOWER, "product": 0.25, "core": 0.25, "link": 0.6}
+"""The same if the devices are cores: products differ as cores do, and messages between two ranks of one virtual machine
+took up to 2.2 times as long in one direction as in the other. Choices."""
 MOST, FARTHER = 0.7, 2.5
 """A slow figure also differs from the usual one by FARTHER times as much as those of the part MOST of the ranks do.
 Choices."""
@@ -50,21 +51,31 @@ class SlowMachine:
 def slow_machines(figures: Sequence[Mapping[str, float]], on_cpu: bool) -> list[SlowMachine]:
     """Returns what is slower on single ranks, the largest difference first. `figures` has the figures of each rank."""
     found = []
-    for name, limit in SLOWER.items():
+    for name, limit in (SLOWER_ON_CPU if on_cpu else SLOWER).items():
         values = [each[name] for each in figures if each.get(name, 0.0) > 0]
         if len(values) < 2:
             continue
         usual = statistics.median_high(values)
         spread = sorted(abs(value / usual - 1) for value in values)[int(MOST * (len(values) - 1))]
-        least = max(ON_CPU if on_cpu and name in OF_GPUS else limit, FARTHER * spread)
+        least = max(limit, FARTHER * spread)
         for rank, each in enumerate(figures):
             slower = 1 - each.get(name, usual) / usual
             if slower >= least:
                 found.append(SlowMachine(rank, name, slower, _waits(name, rank, figures)))
-    # A core that is busy or slow makes all other figures of its rank slower, too.
-    cores = {each.rank for each in found if each.figure == "core"} if on_cpu else set()
-    kept = [each for each in found if each.rank not in cores or each.figure == "core"]
-    return sorted(kept, key=lambda each: -each.slower)
+    if on_cpu:  # a core that is busy or slow makes all other figures of its rank slower, too
+        found = [each for each in found if each.figure != "core" or _others_are_slow(each, figures)]
+        cores = {each.rank for each in found if each.figure == "core"}
+        found = [each for each in found if each.rank not in cores or each.figure == "core"]
+    return sorted(found, key=lambda each: -each.slower)
+
+
+def _others_are_slow(found: SlowMachine, figures: Sequence[Mapping[str, float]]) -> bool:
+    """Returns True if the products or the memory of a rank with a slow core are slower, too, by at least half as much,
+    or if neither is known. In a virtual machine, the core alone differed by up to 37 % for a short time."""
+    known = [name for name in ("product", "host_memory") if all(each.get(name, 0.0) > 0 for each in figures)]
+    usual = {name: statistics.median_high(each[name] for each in figures) for name in known}
+    slower = [1 - figures[found.rank][name] / usual[name] for name in known]
+    return not slower or max(slower) >= found.slower / 2
 
 
 def _waits(name: str, rank: int, figures: Sequence[Mapping[str, float]]) -> bool:
@@ -72,7 +83,7 @@ def _waits(name: str, rank: int, figures: Sequence[Mapping[str, float]]) -> bool
     speeds = [each["core_cpu"] for each in figures if "core_cpu" in each]
     if name != "core" or not speeds:
         return False
-    return figures[rank].get("core_cpu", 0.0) > (1 - ON_CPU) * statistics.median_high(speeds)
+    return figures[rank].get("core_cpu", 0.0) > (1 - SLOWER_ON_CPU["core"]) * statistics.median_high(speeds)
 
 
 def verdict_text(found: Sequence[SlowMachine], ranks: int) -> str:

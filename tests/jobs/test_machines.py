@@ -55,6 +55,22 @@ def test_on_a_cpu_a_busy_core_explains_the_other_figures():
     assert [each.figure for each in slow_machines(figures(4, **planted), on_cpu=True)] == ["core"]
 
 
+@pytest.mark.parametrize(
+    ("planted", "ranks"),
+    [
+        ({"core": {1: 0.6}}, []),
+        ({"core": {1: 0.6}, "product": {1: 0.95}}, []),
+        ({"core": {1: 0.6}, "product": {1: 0.7}}, [1]),
+        ({"core": {1: 0.6}, "host_memory": {1: 0.6}}, [1]),
+        ({"link": {1: 0.5}}, []),
+        ({"link": {1: 0.3}}, [1]),
+    ],
+    ids=["the core alone", "little more", "with products", "with memory", "a link at half", "a slow link"],
+)
+def test_on_a_cpu_a_core_alone_and_a_link_at_half_of_the_speed_are_noise(planted, ranks):
+    assert [each.rank for each in slow_machines(figures(2, **planted), on_cpu=True)] == ranks
+
+
 def test_figures_that_differ_on_all_ranks_are_no_machine():
     assert not slow_machines(figures(8, noise=0.08), on_cpu=True)
 
