@@ -15,7 +15,8 @@ from tb_bottleneck.bottlenecks.input.fixes import at_workers_pace
 from tb_bottleneck.bottlenecks.registry import scenarios
 from tb_bottleneck.replay.gain import Gain, Variants, gain_of, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale, host_scale_of
-from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.replay.simulator import Check
 
 # A fix that saves a smaller share of the remaining step cannot be distinguished from the noise between two runs of one

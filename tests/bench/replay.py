@@ -24,7 +24,7 @@ from tb_bottleneck.bottlenecks.registry import scenarios  # noqa: E402
 from tb_bottleneck.measures.measure_set import Measures  # noqa: E402
 from tb_bottleneck.replay.graph.blocks import layout_of  # noqa: E402
 from tb_bottleneck.replay.graph.graph import graph_of  # noqa: E402
-from tb_bottleneck.replay.modified_graph import RecordedGraph  # noqa: E402
+from tb_bottleneck.replay.recorded_graph import RecordedGraph  # noqa: E402
 from tb_bottleneck.replay.simulator import replay  # noqa: E402
 from tb_bottleneck.trace.steps import find_steps  # noqa: E402
 from tb_bottleneck.trace.trace import load  # noqa: E402

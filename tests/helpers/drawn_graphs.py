@@ -3,7 +3,8 @@
 from helpers.draw import drawn_trace
 
 from tb_bottleneck.attribution.trace_recording import Recording
-from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.replay.scenario import Scenario
 from tb_bottleneck.trace.steps import find_steps
 

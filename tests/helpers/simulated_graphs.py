@@ -4,7 +4,8 @@ from simulate.examine import measured
 from simulate.kineto import DIALECTS, Recording
 from simulate.workload import Workload
 
-from tb_bottleneck.replay.modified_graph import ModifiedGraph, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import ModifiedGraph, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 
 
 def simulated_graph(workload: Workload) -> ModifiedGraph:

@@ -4,7 +4,7 @@ import pytest
 from helpers.drawn_graphs import UNIT_NS, columns, drawn_graph, drawn_recording
 from helpers.simulated_recordings import simulated_recording
 
-from tb_bottleneck.replay.modified_graph import RecordedGraph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.replay.simulator import MAX_FROZEN_SHARE, MAX_REPLAY_ERROR, Check
 
 EXPLAINED = """

@@ -25,7 +25,8 @@ from tb_bottleneck.bottlenecks.registry import scenarios
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.replay.gain import errors_of, without_fixes
 from tb_bottleneck.replay.host_scale import host_scale_of
-from tb_bottleneck.replay.modified_graph import RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.schema.bottleneck_pb2 import Finding, Report
 
 # Workers deliver in bursts, so their mean rate shows only over many steps.

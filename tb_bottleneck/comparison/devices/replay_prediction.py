@@ -20,7 +20,8 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.intervals import clip
 from tb_bottleneck.base.regime import REGIMES, Regime
 from tb_bottleneck.comparison.significance import Times, undisturbed
-from tb_bottleneck.replay.modified_graph import ModifiedGraph, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import ModifiedGraph, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.roofline.kernel_bounds import BoundBy
 from tb_bottleneck.trace.table import Bools, Floats, Ints
 

@@ -25,7 +25,8 @@ from tb_bottleneck.bottlenecks.compute.fixes import (
 from tb_bottleneck.bottlenecks.compute.product_precision import AUTOCAST_BYTES, CONVOLUTION_BYTES
 from tb_bottleneck.bottlenecks.compute.wide_types import convolution_share, wide_activations
 from tb_bottleneck.comparison.what_if.precision import change_precision
-from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load

@@ -13,7 +13,8 @@ from tb_bottleneck.bottlenecks.allocator.fixes import WITHOUT_ALLOCATIONS
 from tb_bottleneck.bottlenecks.host.fixes import WITHOUT_HOST_OPERATORS, WITHOUT_PYTHON
 from tb_bottleneck.bottlenecks.interruption.fixes import CHECKPOINTS, COLLECTION, LOGGING, WITHOUT_FIRST_RUNS
 from tb_bottleneck.measures.unaffected_steps import BESIDE_WRITER
-from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 
 PYTHON = """
     step    aaaaaaaaaabbbbbbbbbb

@@ -16,7 +16,8 @@ from tb_bottleneck.bottlenecks.input.worker_number import worker_number
 from tb_bottleneck.comparison.devices.replay_prediction import ReplayPredictor
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.replay.scenario import CannotPredict
 
 SLOW_WORKERS = repeated(9, workers="######....", gpu="......####", sync="......####")

@@ -15,7 +15,8 @@ from tb_bottleneck.bottlenecks.launch.micro_batches import (
 )
 from tb_bottleneck.bottlenecks.underfilled.fixes import LARGER_BATCH
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

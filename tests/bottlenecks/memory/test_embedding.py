@@ -11,7 +11,8 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.base.measure import Measure, Missing
 from tb_bottleneck.bottlenecks.memory import embedding
 from tb_bottleneck.bottlenecks.memory.fixes import SPARSE
-from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

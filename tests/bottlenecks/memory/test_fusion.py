@@ -9,7 +9,8 @@ from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.bottlenecks.launch.fixes import BATCHED_CALLS
 from tb_bottleneck.bottlenecks.launch.operator_loops import idle_in_unbatched_calls, repeated_calls, unbatched_calls
 from tb_bottleneck.diagnosis.trace import diagnose
-from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

@@ -10,7 +10,8 @@ from helpers.draw import drawn
 from tb_bottleneck.attribution.host_activity import Activity
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.batch_size import change_batch_size
-from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.replay.scenario import CannotPredict
 
 CONTEXT = {"tb_bottleneck": context(batch_size=8)}

@@ -11,7 +11,8 @@ from tb_bottleneck.bottlenecks.compute.product_precision import AUTOCAST_BYTES, 
 from tb_bottleneck.comparison.runs.compared_run import judge_run
 from tb_bottleneck.comparison.what_if.hardware import change_device, device_pair_to
 from tb_bottleneck.comparison.what_if.precision import change_precision
-from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.replay.scenario import CannotPredict
 from tb_bottleneck.roofline.kernel_bounds import BoundBy, KernelBounds
 from tb_bottleneck.trace.device_ops import Work

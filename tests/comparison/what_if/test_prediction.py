@@ -13,7 +13,7 @@ from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.errors import NotFound
 from tb_bottleneck.comparison.runs.compared_run import ComparedRun, judge_run
 from tb_bottleneck.comparison.what_if.prediction import WhatIfOptions, what_if
-from tb_bottleneck.replay.modified_graph import RecordedGraph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.trace.kinds import Kind
 
 # Six columns of making a batch, then four of the device, for which the step waits.

@@ -11,7 +11,8 @@ from tb_bottleneck.bottlenecks.host import fixes as host
 from tb_bottleneck.bottlenecks.input import fixes as loader
 from tb_bottleneck.bottlenecks.interruption import fixes as interruption
 from tb_bottleneck.bottlenecks.plan import predict
-from tb_bottleneck.replay.modified_graph import Estimate, RecordedGraph, unmodified_graph
+from tb_bottleneck.replay.modified_graph import Estimate, unmodified_graph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

@@ -9,7 +9,7 @@ from helpers.drawn_graphs import drawn_recording
 from tb_bottleneck.attribution.trace_recording import Recording
 from tb_bottleneck.replay.graph.host_rows import NONE, host_rows
 from tb_bottleneck.replay.graph.wait_targets import WaitTargets, find_wait_targets
-from tb_bottleneck.replay.modified_graph import RecordedGraph
+from tb_bottleneck.replay.recorded_graph import RecordedGraph
 from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 

@@ -1,4 +1,4 @@
-// Short texts about a comparison, used on the page and in Markdown.
+// Short texts about a comparison.
 import type { Comparison } from "../../shared/report";
 import { factor } from "../../shared/text/format";
 import { title } from "../../shared/text/identifier";

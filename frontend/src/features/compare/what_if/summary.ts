@@ -1,4 +1,4 @@
-// Short texts about a prediction, used on the page and in Markdown.
+// Short texts about a prediction.
 import type { FirstFix, Prediction, WhatIf } from "../../../shared/report";
 import { duration, factor, shortShare } from "../../../shared/text/format";
 import type { Label } from "../../../shared/text/vocabulary";
