@@ -32,7 +32,7 @@ def phase_weights(recording: Recording, items: Items, pace: float) -> Floats | N
     the profiler is not known, or does not fit the recording.
     """
     step, times = phase_times(recording, pace)
-    if len(times) < 2 or sum(times.values()) >= step:
+    if len(times) < 2 or sum(times.values()) >= step or not len(recording.trace.calls):
         return None
     threads = recording.trace.calls.thread[items.call]
     optimizer = recording.optimizer_steps.contains(items.at)

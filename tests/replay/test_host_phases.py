@@ -83,6 +83,14 @@ def test_phases_that_do_not_fit_the_step_are_not_used(phases):
     assert forward == pytest.approx(backward, abs=0.01) == pytest.approx(optimizer, abs=0.01)
 
 
+def test_a_recording_without_calls_of_the_host_has_no_phases():
+    rows = [line for line in STEPS.splitlines() if "launch" not in line]
+    launches = f"    launch     {'xxx' + '.' * 7}" + ("xxx" + "." * 7) * 2
+    graph = drawn_graph("\n".join([*rows, launches]), tb_bottleneck={"context": PACE})
+    assert not len(graph.base.recording.trace.calls)
+    assert graph.base.phase_weights is None
+
+
 def test_without_an_optimizer_in_the_recording_one_scale_counts_for_all(monkeypatch):
     monkeypatch.setitem(draw.HOST_ROWS, "optimizer", ("cpu_op", "aten::add_"))
     assert graph_of(**PACE).base.phase_weights is None
