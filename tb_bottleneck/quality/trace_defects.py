@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_bottleneck.base.intervals import clip, union
 from tb_bottleneck.measures.profiler_overhead import NS_PER_CALL, NS_PER_FRAME, NS_PER_OPERATOR
+from tb_bottleneck.measures.trace.window_rows import launches_without_work
 from tb_bottleneck.roofline.kernel_bounds import underfilled
 from tb_bottleneck.trace.columns.device_clock import EARLY_SHARE
 from tb_bottleneck.trace.columns.valid_ranges import TWICE
@@ -163,7 +164,7 @@ def defects_of(trace: Trace, steps: Steps) -> Iterator[Defect]:
     yield from debugging_defects(trace.header.context)
     if steps.damaged:
         yield Defect("damaged_steps", False, {"steps": steps.damaged})
-    lost = _launches_without_kernel(trace, steps)
+    lost = launches_without_work(trace, steps)
     if lost > LOST_KERNELS_SHARE:
         yield Defect("kernels_lost", False, {"share": lost})
     if trace.clock_shift_ns:
@@ -260,21 +261,6 @@ def _any_starts_with(trace: Trace, prefixes: tuple[str, ...]) -> bool:
     """Returns True if the name of an operator or annotation starts with one of `prefixes`."""
     column = trace.events.name[trace.rows(Kind.CPU_OP, Kind.ANNOTATION)]
     return bool(name_matches(trace.names, column, lambda name: name.startswith(prefixes)).any())
-
-
-def _launches_without_kernel(trace: Trace, steps: Steps) -> float:
-    """Returns the share (0 to 1) of the window's launching calls for which no device work was recorded.
-
-    A window without steps ends with the last device operation. In this case, later calls count too, since a profiler
-    that runs out of buffers loses the end of the recording.
-    """
-    ops, calls = trace.all_device_ops, trace.calls
-    has_work = np.zeros(len(calls), np.bool_)
-    has_work[ops.call[ops.launched]] = True
-    launching = (calls.role == Role.LAUNCH) & (calls.start >= steps.host[0])
-    if steps.basis != "whole":
-        launching &= calls.start < steps.host[-1]
-    return float((~has_work[launching]).mean()) if launching.any() else 0.0
 
 
 def _estimated_overhead(trace: Trace, steps: Steps) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 
 from tb_bottleneck.base.deviations import HOST_DRIFTS, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.base.measure import Record
+from tb_bottleneck.measures.trace.window_rows import launches_without_work
 from tb_bottleneck.measures.unaffected_steps import fast_step
 from tb_bottleneck.replay.host_scale import HostScale, with_host_scale
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph, on_host
@@ -52,6 +53,7 @@ LEAST_RATE = 0.0513
 IN_ONE_STEP = 0.9
 
 SMALLEST_GAIN = 1e-9  # above 0, because gains are used as logarithms
+MOST_LOST = 0.5  # with a larger share of lost kernels, a recording shows nothing of the device
 
 
 class Gain(Record, frozen=True):
@@ -113,13 +115,17 @@ def gain_of(before: Variants, after: Variants) -> Gain:
 
 
 def _possible_excess(before: Variants, after: Variants) -> float:
-    """Returns by how much the gain of the steps may exceed that of damaged ones, which were left out: mean of the steps
-    / its lower 95 % limit, from their deviation. 1 if no step was left out."""
-    steps = before.expected.base.recording.steps
+    """Returns by how much the gain of the steps may exceed the true one, because steps or kernels are missing; 1 if
+    none are.
+
+    Of damaged steps, which were left out: mean of the other steps / its lower 95 % limit, from their deviation. Of lost
+    kernels: launches / those with a kernel, since the device may work in as much of the remaining time."""
+    recording = before.expected.base.recording
     gains = before.expected.simulated_steps() / np.maximum(after.expected.simulated_steps(), 1.0)
-    if not steps.damaged or len(gains) < 2:
-        return 1.0
-    return exp(QUANTILE * float(np.std(np.log(np.maximum(gains, SMALLEST_GAIN)), ddof=1)) / sqrt(len(gains)))
+    excess = 1 / (1 - min(launches_without_work(recording.trace, recording.steps), MOST_LOST))
+    if not recording.steps.damaged or len(gains) < 2:
+        return excess
+    return excess * exp(QUANTILE * float(np.std(np.log(np.maximum(gains, SMALLEST_GAIN)), ddof=1)) / sqrt(len(gains)))
 
 
 def errors_of(before: Variants, after: Variants) -> dict[str, tuple[float, float]]:

@@ -6,12 +6,14 @@ A simulated gain cannot make the mean step shorter than the steps without the ca
 from math import exp, hypot, log
 
 import pytest
+from helpers import draw
 from helpers.drawn_graphs import drawn_graph
 
 from tb_bottleneck.base.deviations import HOST_DRIFT, QUANTILE, RUN_TO_RUN_NOISE
 from tb_bottleneck.bottlenecks.host.fixes import WITHOUT_PYTHON
 from tb_bottleneck.bottlenecks.input.fixes import WORKERS as LOADER
 from tb_bottleneck.bottlenecks.sync.fixes import WAITS
+from tb_bottleneck.measures.trace.window_rows import launches_without_work
 from tb_bottleneck.replay import gain as module
 from tb_bottleneck.replay.gain import gain_in_part, gain_of, shortest_window, without_fixes
 from tb_bottleneck.replay.host_scale import HostScale
@@ -124,6 +126,25 @@ def test_what_was_recorded_once_may_be_rare_in_the_run():
     assert once.expected > 1.2
     assert once.low < 1 + 0.1 * (once.expected - 1)
     assert twice.low > 1 + 0.3 * (twice.expected - 1)
+
+
+def test_lost_kernels_may_need_a_part_of_the_time_that_a_fix_saves(monkeypatch):
+    """One launch of three has no kernel in the recording."""
+    monkeypatch.setitem(draw.HOST_ROWS, "lost", ("cuda_runtime", "cudaLaunchKernel"))
+    drawing = """
+        step   aaaaaaaaaabbbbbbbbbbcccccccccc
+        launch .|..|......|..|......|..|.....
+        gpu    ..#..#......#..#......#..#....
+    """
+    gains = []
+    for row in ("..............................", "..............|.........|....."):
+        before = without_fixes(drawn_graph(f"{drawing}    lost   {row}"), KNOWN)
+        after = before.with_fix(WITHOUT_PYTHON)
+        assert after is not None
+        gains.append(gain_of(before, after))
+        lost = launches_without_work(before.expected.base.recording.trace, before.expected.base.recording.steps)
+    assert lost == pytest.approx(1 / 3)
+    assert gains[1].expected == pytest.approx(gains[0].expected * (1 - lost), rel=0.05)
 
 
 def test_the_next_host_matters_only_where_the_host_limits_the_step():

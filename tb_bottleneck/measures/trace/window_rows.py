@@ -16,7 +16,9 @@ from tb_bottleneck.trace.device_ops import DeviceOps, Work
 from tb_bottleneck.trace.kernel_names import name_matches
 from tb_bottleneck.trace.kinds import Kind
 from tb_bottleneck.trace.runtime_calls import Calls, Role
+from tb_bottleneck.trace.steps import Steps
 from tb_bottleneck.trace.table import Bools, Ints, Rows
+from tb_bottleneck.trace.trace import Trace
 
 
 def device_work(recording: Recording, *works: Work) -> DeviceOps:
@@ -90,3 +92,18 @@ def fetches(recording: Recording) -> Rows:
     trace = recording.trace
     rows = trace.rows(Kind.ANNOTATION, Kind.CPU_OP)
     return rows[name_matches(trace.names, trace.events.name[rows], lambda name: name.startswith(_ITERATIONS))]
+
+
+def launches_without_work(trace: Trace, steps: Steps) -> float:
+    """Returns the share (0 to 1) of the window's launching calls for which no device work was recorded.
+
+    A window without steps ends with the last device operation. In this case, later calls count too, since a profiler
+    that runs out of buffers loses the end of the recording.
+    """
+    ops, calls = trace.all_device_ops, trace.calls
+    has_work = np.zeros(len(calls), np.bool_)
+    has_work[ops.call[ops.launched]] = True
+    launching = (calls.role == Role.LAUNCH) & (calls.start >= steps.host[0])
+    if steps.basis != "whole":
+        launching &= calls.start < steps.host[-1]
+    return float((~has_work[launching]).mean()) if launching.any() else 0.0
