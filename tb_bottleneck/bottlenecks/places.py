@@ -87,6 +87,7 @@ ROWS_OF_CAUSE: dict[str, Callable[[Recording], Spans]] = {
     "logging": _interruptions("logging"),
     "garbage_collection": _interruptions("collection"),
     "host_python": _outside_operators,
+    "python_tracer": _outside_operators,
     "host_operators": lambda recording: recording.host.host_operators.spans(makes_batch=False),
     "optimizer_for_loop": lambda recording: recording.optimizer_steps,
     "optimizer_passes": parameter_passes,

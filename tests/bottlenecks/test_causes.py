@@ -129,6 +129,7 @@ NAMED = [
     ("launch", {"optimizer_launches": 400.0, "optimizer_share": 0.5}, ["small_kernels", "optimizer_for_loop"]),
     ("launch", {"optimizer_launches": 400.0, "optimizer_share": 0.95}, ["optimizer_for_loop"]),
     ("host", {}, ["host_python"]),
+    ("host", {"python_tracer": "on"}, ["python_tracer"]),
     ("host", {"host_operator_share": 0.55}, ["host_operators"]),
     ("host", {"host_operator_share": 0.2}, ["host_python", "host_operators"]),
     ("host", {"host_operator_share": 0.02}, ["host_python"]),

@@ -9,6 +9,7 @@ Threshold: fires at 10 % of the window.
 Source: traceml's warning level for the residual of a step, 10 % (diagnostics/step_time/policy.py).
 """
 
+from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.host.facts import (
     host_operator_share,
@@ -22,11 +23,14 @@ from tb_bottleneck.bottlenecks.host.facts import (
 from tb_bottleneck.bottlenecks.rule_types import Cause, Judgement, Rule, idle_judgement
 from tb_bottleneck.measures.measure_set import Measures
 from tb_bottleneck.measures.trace import Recording
+from tb_bottleneck.measures.trace.process_facts import python_tracer
 from tb_bottleneck.measures.trace.uneven_steps import host_limit
 
 FIRES_AT = 0.10
 # If at least this part of the regime's time may be the start of the program, `host_python` is not a certain cause.
 MAIN_PART = 0.5
+OF_TRACER = 0.78
+"""Part of the time of Python that a tracer adds: 1 - TRACED_LEFT (bottlenecks/host/fixes.py)."""
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -44,12 +48,15 @@ def _at_start(measures: Measures[Recording]) -> float:
 
 
 def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
-    """Returns one or two causes, the costliest first. The second cause is left out if it costs less than FIRES_AT."""
+    """Returns one or two causes, the costliest first. The second cause is left out if it costs less than FIRES_AT.
+    If a tracer of Python was on, it is the cause in place of Python: what that takes, a recording without it shows."""
     share = measures.account.share(Regime.HOST)
     computing = min(measures.value(host_operator_share, otherwise=0.0), share)
     operators = Cause("host_operators", computing, (host_operators, host_operator_time, host_operator_share))
     recurring = _at_start(measures) < MAIN_PART
     python = Cause("host_python", share - computing, (longest_host_pause, steps_between_pauses), certain=recurring)
+    if isinstance(measures(python_tracer), Measure):
+        python = Cause("python_tracer", OF_TRACER * (share - computing), (python_tracer, longest_host_pause))
     first, second = sorted((python, operators), key=lambda cause: -cause.cost_share)
     return (first, second) if second.cost_share >= FIRES_AT else (first,)
 

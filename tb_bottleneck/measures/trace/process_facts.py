@@ -17,6 +17,12 @@ def on_windows(recording: Recording) -> Measure | Missing:
     return system if isinstance(system, Measure) and system.text == "Windows" else Missing("not known to be Windows")
 
 
+def python_tracer(recording: Recording) -> Measure | Missing:
+    """The text `on` if a debugger, coverage tool or profiler of Python watched the training thread."""
+    aids = recording.trace.header.context.get("debugging")
+    return text_measure("on") if isinstance(aids, list) and "tracer" in aids else Missing("no tracer was on")
+
+
 def worker_start_method(recording: Recording) -> Measure | Missing:
     """How the loader's worker processes start, as text: fork, forkserver or spawn."""
     return _word(recording, "worker_start")

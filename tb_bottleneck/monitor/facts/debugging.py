@@ -20,11 +20,17 @@ def debugging_aids() -> list[str]:
     on = {
         "launch_blocking": os.environ.get("CUDA_LAUNCH_BLOCKING") == "1" and torch is not None and _uses_cuda(torch),
         "dev_mode": sys.flags.dev_mode,
-        "tracer": sys.gettrace() is not None or any(tools),
+        "tracer": sys.gettrace() is not None or any(tools) or is_profiled(),
         "nvtx": torch is not None and torch._C._autograd._profiler_type().name == "NVTX",
         "debug_build": torch is not None and bool(torch.version.debug),
     }
     return [name for name, is_on in on.items() if is_on] or [NONE]
+
+
+def is_profiled() -> bool:
+    """Returns True if a profiler of Python, such as cProfile, watches this thread. That of torch is none."""
+    profile = sys.getprofile()
+    return profile is not None and not type(profile).__module__.startswith("torch")
 
 
 def _uses_cuda(torch: Any) -> bool:

@@ -3,6 +3,8 @@
 Columns are of 1 ms for Python and operators, since shorter pauses are dispatching.
 """
 
+import json
+
 import pytest
 from helpers import draw
 from helpers.draw import HOST_ROWS
@@ -10,8 +12,9 @@ from helpers.drawn_graphs import after_fix, columns, drawn_graph, drawn_recordin
 from helpers.typed_runs import typed_recording
 
 from tb_bottleneck.bottlenecks.allocator.fixes import WITHOUT_ALLOCATIONS
-from tb_bottleneck.bottlenecks.host.fixes import WITHOUT_HOST_OPERATORS, WITHOUT_PYTHON
+from tb_bottleneck.bottlenecks.host.fixes import TRACED_LEFT, WITHOUT_HOST_OPERATORS, WITHOUT_PYTHON, WITHOUT_TRACER
 from tb_bottleneck.bottlenecks.interruption.fixes import CHECKPOINTS, COLLECTION, LOGGING, WITHOUT_FIRST_RUNS
+from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.unaffected_steps import BESIDE_WRITER
 from tb_bottleneck.replay.modified_graph import Estimate, unmodified_graph
 from tb_bottleneck.replay.recorded_graph import RecordedGraph
@@ -34,6 +37,32 @@ def test_pauses_outside_operators_go():
     """Per step: six columns before the launch (five behind the operator), three behind it."""
     assert milliseconds(Estimate.HIGH) == milliseconds(Estimate.EXPECTED)
     assert milliseconds(Estimate.EXPECTED) < 10 < milliseconds(Estimate.LOW) < 20
+
+
+TRACED = """
+    step    aaaaaaaaaabbbbbbbbbbccccccccccdddddddddd
+    launch  .....|||.......|||.......|||.......|||..
+    gpu     ......abc.......abc.......abc.......abc.
+"""
+
+
+@pytest.mark.parametrize(
+    ("aids", "cause"), [(["tracer"], "python_tracer"), (["none"], "host_python"), (3, "host_python")]
+)
+def test_a_tracer_is_the_cause_in_place_of_the_python_that_it_slows(tmp_path, aids, cause):
+    path = tmp_path / "a.pt.trace.json"
+    path.write_text(json.dumps(draw.drawn(TRACED, 1000.0, tb_bottleneck={"context": {"debugging": aids}})))
+    found = {each.cause for each in diagnose(str(path)).findings}
+    assert found & {"python_tracer", "host_python"} == {cause}
+
+
+def test_without_a_tracer_python_and_dispatching_take_a_part_of_their_time():
+    graph = unmodified_graph(RecordedGraph(drawn_recording(PYTHON, unit_us=1000.0)))
+    low, expected, high = (
+        WITHOUT_TRACER.apply(graph, each).window() for each in (Estimate.LOW, Estimate.EXPECTED, Estimate.HIGH)
+    )
+    assert graph.window() > low > expected > high
+    assert graph.window() / expected < 1 / TRACED_LEFT[Estimate.EXPECTED]
 
 
 RESULTS = """

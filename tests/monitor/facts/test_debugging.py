@@ -1,5 +1,6 @@
 """Debugging aids of the training process: none by default, and each that is on by its key."""
 
+import cProfile
 import sys
 from types import SimpleNamespace
 
@@ -37,6 +38,13 @@ def test_each_aid_has_a_key(monkeypatch, torch, environment, found):
     assert [aid for aid in debugging_aids() if aid != "tracer"] in (found, found or ["none"])
     monkeypatch.setattr(debugging.sys, "gettrace", lambda: print)
     assert "tracer" in debugging_aids()
+
+
+def test_a_profiler_of_python_is_a_tracer_and_that_of_torch_is_not(monkeypatch):
+    monkeypatch.setattr(debugging.sys, "gettrace", lambda: None)
+    for profile, on in ((None, False), (cProfile.Profile(), True), (type("P", (), {"__module__": "torch"})(), False)):
+        monkeypatch.setattr(debugging.sys, "getprofile", lambda profile=profile: profile)
+        assert debugging.is_profiled() == on
 
 
 @pytest.mark.parametrize("recorded", [None, [], ["none"], "tracer", ["<b>other</b>"], {"tracer": 1}, [["tracer"]]])
