@@ -21,9 +21,9 @@ work; cores, memory and links of one host, which ranks share, by more. Choices."
 SLOWER_ON_CPU = {**SLOWER, "product": 0.25, "core": 0.25, "link": 0.6}
 """The same if the devices are cores: products differ as cores do, and messages between two ranks of one virtual machine
 took up to 2.2 times as long in one direction as in the other. Choices."""
-MOST, FARTHER = 0.7, 2.5
-"""A slow figure also differs from the usual one by FARTHER times as much as those of the part MOST of the ranks do.
-Choices."""
+MOST, FARTHER, OF_NEXT = 0.7, 2.5, 0.5
+"""A slow figure also differs from the usual one by FARTHER times as much as those of the part MOST of the ranks do, or
+it is at most OF_NEXT of that of the second slowest rank. Choices."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ def slow_machines(figures: Sequence[Mapping[str, float]], on_cpu: bool) -> list[
             continue
         usual = statistics.median_high(values)
         spread = sorted(abs(value / usual - 1) for value in values)[int(MOST * (len(values) - 1))]
-        least = max(limit, FARTHER * spread)
+        far_below = OF_NEXT * sorted(values)[1]
         for rank, each in enumerate(figures):
             slower = 1 - each.get(name, usual) / usual
-            if slower >= least:
+            if slower >= limit and (slower >= FARTHER * spread or each[name] <= far_below):
                 found.append(SlowMachine(rank, name, slower, _waits(name, rank, figures)))
     if on_cpu:  # a core that is busy or slow makes all other figures of its rank slower, too
         found = [each for each in found if each.figure != "core" or _others_are_slow(each, figures)]

@@ -71,6 +71,13 @@ def test_on_a_cpu_a_core_alone_and_a_link_at_half_of_the_speed_are_noise(planted
     assert [each.rank for each in slow_machines(figures(2, **planted), on_cpu=True)] == ranks
 
 
+def test_a_link_far_below_all_others_is_slow_although_they_differ():
+    """Measured with four ranks on two cores."""
+    for slow, others in ((434, (1970, 3020, 3240)), (431, (1400, 2070, 2140)), (434, (434, 3020, 3240))):
+        found = slow_machines([{"link": float(speed)} for speed in (*others[:1], slow, *others[1:])], on_cpu=True)
+        assert [each.rank for each in found] == ([1] if others[0] > slow else [])
+
+
 def test_figures_that_differ_on_all_ranks_are_no_machine():
     assert not slow_machines(figures(8, noise=0.08), on_cpu=True)
 
