@@ -92,7 +92,8 @@ def find_steps(trace: Trace) -> Steps | None:
         issues = _issues(trace)
         at_marks = np.searchsorted(issues, np.append(starts, ends.max()))
         usual = np.median(np.diff(at_marks))
-        unmarked = int(at_marks[0] > STUB_SHARE * usual) + int(len(issues) - at_marks[-1] > WHOLE_SHARE * usual)
+        before, after = at_marks[0] > STUB_SHARE * usual, usual > 0 and len(issues) - at_marks[-1] > WHOLE_SHARE * usual
+        unmarked = int(before) + int(after)
         return _without_damaged(trace, Steps(found.basis, found.edges, found.host, int(jumped) + unmarked))
     optimizer = _last_ends(trace, _rows_named(trace, _OPTIMIZER_STEP))
     if len(optimizer) > MIN_INFERRED_STEPS:

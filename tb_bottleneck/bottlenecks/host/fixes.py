@@ -3,14 +3,14 @@
 import numpy as np
 
 from tb_bottleneck.attribution.host_activity import Activity
+from tb_bottleneck.bottlenecks.host.facts import TRACED_LEFT
 from tb_bottleneck.replay.graph.host_rows import NONE
 from tb_bottleneck.replay.modified_graph import Estimate, ModifiedGraph
 from tb_bottleneck.replay.scenario import REMAINING_SHARE, Scenario, waiting, with_quicker_operators
 from tb_bottleneck.trace.table import Bools
 
-TRACED_LEFT = {Estimate.EXPECTED: 0.22, Estimate.LOW: 0.37, Estimate.HIGH: 0.12}
-"""Time of Python without a tracer / with it: the median and the range of three loops under a tracer of calls, of lines,
-sys.setprofile and cProfile (CPython 3.11, one core of an AMD EPYC, in turns)."""
+PYTHON_LEFT = {Estimate.EXPECTED: TRACED_LEFT, Estimate.LOW: 0.37, Estimate.HIGH: 0.12}
+"""The range of the measurements of TRACED_LEFT."""
 CALLS_LEFT = {Estimate.EXPECTED: 0.84, Estimate.LOW: 1.0, Estimate.HIGH: 0.81}
 """The same of a step of small layers, which took 1.16 to 1.23 times as long. The low estimate is a choice."""
 PROCESSES_NS = 100_000
@@ -62,11 +62,11 @@ WITHOUT_PYTHON = Scenario("host_python", without_python, on_cpu=True)
 def without_tracer(graph: ModifiedGraph, estimate: Estimate) -> ModifiedGraph:
     """Removes what a tracer adds to Python outside torch, and to the Python of torch that calls operators.
 
-    Changes: of host time in no other recorded activity (Activity.OTHER), TRACED_LEFT remains, and of dispatching
+    Changes: of host time in no other recorded activity (Activity.OTHER), PYTHON_LEFT remains, and of dispatching
     CALLS_LEFT. Negative times, which come from overlaps of threads, stay.
     """
     python = graph.items.gap.of(Activity.OTHER)
-    remaining = (python.clip(min=0) * TRACED_LEFT[estimate]).astype("int64")
+    remaining = (python.clip(min=0) * PYTHON_LEFT[estimate]).astype("int64")
     fixed = graph.with_gap(Activity.OTHER, remaining + python.clip(max=0))
     return fixed.with_items(gap=fixed.gap_scaled(Activity.DISPATCH, CALLS_LEFT[estimate]))
 

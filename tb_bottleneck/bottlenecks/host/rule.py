@@ -12,6 +12,7 @@ Source: traceml's warning level for the residual of a step, 10 % (diagnostics/st
 from tb_bottleneck.base.measure import Measure
 from tb_bottleneck.base.regime import Regime
 from tb_bottleneck.bottlenecks.host.facts import (
+    TRACED_LEFT,
     host_operator_share,
     host_operator_time,
     host_operators,
@@ -29,8 +30,6 @@ from tb_bottleneck.measures.trace.uneven_steps import host_limit
 FIRES_AT = 0.10
 # If at least this part of the regime's time may be the start of the program, `host_python` is not a certain cause.
 MAIN_PART = 0.5
-OF_TRACER = 0.78
-"""Part of the time of Python that a tracer adds: 1 - TRACED_LEFT (bottlenecks/host/fixes.py)."""
 
 
 def judge(measures: Measures[Recording]) -> Judgement[Recording]:
@@ -56,7 +55,7 @@ def _causes(measures: Measures[Recording]) -> tuple[Cause[Recording], ...]:
     recurring = _at_start(measures) < MAIN_PART
     python = Cause("host_python", share - computing, (longest_host_pause, steps_between_pauses), certain=recurring)
     if isinstance(measures(python_tracer), Measure):
-        python = Cause("python_tracer", OF_TRACER * (share - computing), (python_tracer, longest_host_pause))
+        python = Cause("python_tracer", (1 - TRACED_LEFT) * (share - computing), (python_tracer, longest_host_pause))
     first, second = sorted((python, operators), key=lambda cause: -cause.cost_share)
     return (first, second) if second.cost_share >= FIRES_AT else (first,)
 

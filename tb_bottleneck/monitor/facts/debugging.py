@@ -28,9 +28,10 @@ def debugging_aids() -> list[str]:
 
 
 def is_profiled() -> bool:
-    """Returns True if a profiler of Python, such as cProfile, watches this thread. That of torch is none."""
+    """Returns True if a profiler of Python, such as cProfile, watches this thread. torch.profiler, which sets a
+    TraceContext while it records stacks, is none."""
     profile = sys.getprofile()
-    return profile is not None and not type(profile).__module__.startswith("torch")
+    return profile is not None and type(profile).__name__ != "TraceContext"
 
 
 def _uses_cuda(torch: Any) -> bool:

@@ -12,7 +12,7 @@ from helpers.drawn_graphs import after_fix, columns, drawn_graph, drawn_recordin
 from helpers.typed_runs import typed_recording
 
 from tb_bottleneck.bottlenecks.allocator.fixes import WITHOUT_ALLOCATIONS
-from tb_bottleneck.bottlenecks.host.fixes import TRACED_LEFT, WITHOUT_HOST_OPERATORS, WITHOUT_PYTHON, WITHOUT_TRACER
+from tb_bottleneck.bottlenecks.host.fixes import PYTHON_LEFT, WITHOUT_HOST_OPERATORS, WITHOUT_PYTHON, WITHOUT_TRACER
 from tb_bottleneck.bottlenecks.interruption.fixes import CHECKPOINTS, COLLECTION, LOGGING, WITHOUT_FIRST_RUNS
 from tb_bottleneck.diagnosis.trace import diagnose
 from tb_bottleneck.measures.unaffected_steps import BESIDE_WRITER
@@ -62,7 +62,7 @@ def test_without_a_tracer_python_and_dispatching_take_a_part_of_their_time():
         WITHOUT_TRACER.apply(graph, each).window() for each in (Estimate.LOW, Estimate.EXPECTED, Estimate.HIGH)
     )
     assert graph.window() > low > expected > high
-    assert graph.window() / expected < 1 / TRACED_LEFT[Estimate.EXPECTED]
+    assert graph.window() / expected < 1 / PYTHON_LEFT[Estimate.EXPECTED]
 
 
 RESULTS = """

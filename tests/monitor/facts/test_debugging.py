@@ -1,6 +1,5 @@
 """Debugging aids of the training process: none by default, and each that is on by its key."""
 
-import cProfile
 import sys
 from types import SimpleNamespace
 
@@ -40,11 +39,17 @@ def test_each_aid_has_a_key(monkeypatch, torch, environment, found):
     assert "tracer" in debugging_aids()
 
 
-def test_a_profiler_of_python_is_a_tracer_and_that_of_torch_is_not(monkeypatch):
-    monkeypatch.setattr(debugging.sys, "gettrace", lambda: None)
-    for profile, on in ((None, False), (cProfile.Profile(), True), (type("P", (), {"__module__": "torch"})(), False)):
-        monkeypatch.setattr(debugging.sys, "getprofile", lambda profile=profile: profile)
-        assert debugging.is_profiled() == on
+def test_a_profiler_of_python_is_a_tracer_and_that_of_torch_is_not():
+    torch = pytest.importorskip("torch")
+    assert not debugging.is_profiled()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True):
+        assert sys.getprofile() is not None
+        assert not debugging.is_profiled()
+    sys.setprofile(lambda *event: None)
+    try:
+        assert debugging.is_profiled()
+    finally:
+        sys.setprofile(None)
 
 
 @pytest.mark.parametrize("recorded", [None, [], ["none"], "tracer", ["<b>other</b>"], {"tracer": 1}, [["tracer"]]])
