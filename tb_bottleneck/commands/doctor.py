@@ -59,7 +59,8 @@ def add(commands: "Subparsers") -> None:
     doctor.add_argument(
         "--job",
         action="store_true",
-        help="in each rank of a job: compare the devices, cores, memory and links of all ranks (about 5 s)",
+        help="in each rank of a job: compare the devices, cores, memory and links of all ranks "
+        "(about 5 s; longer if ranks share cores)",
     )
     doctor.set_defaults(run=_doctor)
 

@@ -7,6 +7,7 @@ and then use a process group of their own.
 """
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from tb_bottleneck.base.errors import NotFound, Unusable
+from tb_bottleneck.monitor.facts.cpu import usable_cores
 
 SECONDS = 3.0
 """Time of all measurements on a rank."""
@@ -138,28 +140,55 @@ def measured(dist: Any = None, group: Any = None, seconds: float = SECONDS) -> F
 def _measure(torch: Any, dist: Any, group: Any, on_gpu: bool, seconds: float) -> Figures:
     device, side = ("cuda", GPU_SIDE) if on_gpu else ("cpu", CPU_SIDE)
     wait = torch.cuda.synchronize if on_gpu else _nothing
-
-    def per_second(amount: float, run: Callable[[], object], wait: Callable[[], None] = wait) -> float:
-        return amount / _seconds_of(run, wait, seconds, dist, group)
+    turns = _turns(dist, group) if dist is not None else [0]
+    rank = dist.get_rank() if dist is not None else 0
 
     numbers = torch.arange(side * side, device=device).remainder(251).reshape(side, side)
     matrix = numbers.to(torch.bfloat16 if on_gpu else torch.float32)
     host = torch.zeros(COPY_BYTES, dtype=torch.uint8, device="cpu")
     target = torch.zeros_like(host)
-    found = {"product": per_second(2 * side**3, lambda: torch.mm(matrix, matrix))}
+    found: Figures = {}
+
+    def measure(name: str, amount: float, run: Callable[[], object], wait: Callable[[], None] = wait) -> None:
+        found[name] = amount / _seconds_of(run, wait, seconds)
+
+    def measure_core() -> None:
+        measure("host_memory", COPY_BYTES, lambda: target.copy_(host), _nothing)
+        measure("core", LOOP, _count, _nothing)
+        found["core_cpu"] = LOOP / min(_cpu_seconds() for _ in range(ROUNDS))
+        if not on_gpu:
+            measure("product", 2 * side**3, lambda: torch.mm(matrix, matrix))
+
     if on_gpu:
         inside, pinned = torch.zeros(COPY_BYTES, dtype=torch.uint8, device=device), host.pin_memory()
         copy = torch.zeros_like(inside)
-        found["device_copy"] = per_second(COPY_BYTES, lambda: copy.copy_(inside))
-        found["to_device"] = per_second(COPY_BYTES, lambda: inside.copy_(pinned, non_blocking=True))
-    found["host_memory"] = per_second(COPY_BYTES, lambda: target.copy_(host), _nothing)
-    found["core"] = per_second(LOOP, _count, _nothing)
-    found["core_cpu"] = LOOP / min(_cpu_seconds() for _ in range(ROUNDS))
+        measure("product", 2 * side**3, lambda: torch.mm(matrix, matrix))
+        measure("device_copy", COPY_BYTES, lambda: copy.copy_(inside))
+        measure("to_device", COPY_BYTES, lambda: inside.copy_(pinned, non_blocking=True))
+    for turn in range(max(turns) + 1):
+        if dist is not None:
+            dist.barrier(group)
+        if turns[rank] == turn:
+            measure_core()
     if dist is not None:
         message = torch.zeros(MESSAGE_BYTES, dtype=torch.uint8, device=device)
-        found["all_reduce"] = per_second(MESSAGE_BYTES, lambda: dist.all_reduce(message, group=group))
-        found["link"] = MESSAGE_BYTES / _ring(dist, group, message, wait)
+        reduce_seconds = _seconds_of(lambda: dist.all_reduce(message, group=group), wait, seconds, dist, group)
+        found["all_reduce"] = MESSAGE_BYTES / reduce_seconds
+        found["link"] = MESSAGE_BYTES / _ring(dist, group, message, wait, turns)
     return found
+
+
+def _turns(dist: Any, group: Any) -> list[int]:
+    """Returns the turn of each rank. Ranks that may use the same cores of a host measure one after another if they are
+    more than these cores less one: otherwise they would measure each other."""
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
+    machines: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(machines, (socket.gethostname(), cores, usable_cores()), group=group)
+    turns = []
+    for rank, (host, cores, usable) in enumerate(machines):
+        before = [each for each in range(rank) if machines[each][0] == host and machines[each][1] & cores]
+        turns.append(len(before) // max(int(usable) - 1, 1))
+    return turns
 
 
 def _nothing() -> None: ...
@@ -181,10 +210,9 @@ def _count() -> int:
 def _seconds_of(
     run: Callable[[], object], wait: Callable[[], None], seconds: float, dist: Any = None, group: Any = None
 ) -> float:
-    """Returns the seconds per call of `run`, from ROUNDS rounds. All ranks make as many calls as rank 0 has time
-    for."""
-    _round(run, wait, 2)
-    calls: list[Any] = [max(int(seconds / ROUNDS / _round(run, wait, 1)), 1)]
+    """Returns the seconds per call of `run`, from ROUNDS rounds. With `dist`, all ranks make as many calls as rank 0
+    has time for."""
+    calls: list[Any] = [max(int(seconds / ROUNDS / min(_round(run, wait, 1) for _ in range(ROUNDS))), 1)]
     if dist is not None:
         dist.broadcast_object_list(calls, group=group)
     return float(sorted(_round(run, wait, calls[0]) for _ in range(ROUNDS))[1] / calls[0])
@@ -198,28 +226,23 @@ def _round(run: Callable[[], object], wait: Callable[[], None], calls: int) -> f
     return max(time.perf_counter() - began, 1e-9)
 
 
-def _ring(dist: Any, group: Any, message: Any, wait: Callable[[], None]) -> float:
-    """Returns the seconds for a message from the rank before. First the even ranks send, then the odd ones, so that no
-    rank sends and receives at the same time."""
+def _ring(dist: Any, group: Any, message: Any, wait: Callable[[], None], turns: list[int]) -> float:
+    """Returns the seconds for a message from the rank before. The ranks of one of `turns` send at the same time: first
+    the even ones, then the odd ones, so that no rank sends and receives at the same time."""
     rank, size = dist.get_rank(), dist.get_world_size()
     if size < 2:
         return float("inf")
+    rounds = [(turns[each], 2 if size % 2 and each == size - 1 else each % 2) for each in range(size)]
     times = []
     for message_number in range(MESSAGES):
-        for turn in range(2 + size % 2):
-            senders = [each for each in range(size) if _turn_of(each, size) == turn]
+        for each in sorted(set(rounds)):
             dist.barrier(group)
-            if rank in senders:
+            if rounds[rank] == each:
                 dist.send(message, (rank + 1) % size, group)
                 wait()
-            elif (rank - 1) % size in senders:
+            elif rounds[rank - 1] == each:
                 began = time.perf_counter()
                 dist.recv(message, (rank - 1) % size, group)
                 wait()
                 times += [time.perf_counter() - began] if message_number > 1 else []
     return float(sorted(times)[2])
-
-
-def _turn_of(rank: int, size: int) -> int:
-    """Returns the turn in which `rank` sends. In a ring of odd size, the last rank has a turn of its own."""
-    return 2 if size % 2 and rank == size - 1 else rank % 2

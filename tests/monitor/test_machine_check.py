@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tb_bottleneck import Monitor
-from tb_bottleneck.monitor.machine_check import FIRST_STEP, MachineCheck, measured
+from tb_bottleneck.monitor.machine_check import FIRST_STEP, MachineCheck, _turns, measured
 
 PROGRAM = """
 import os, sys, torch, torch.distributed as dist
@@ -80,6 +80,33 @@ def test_the_state_of_torch_stays_as_it_is() -> None:
     assert all(value > 0 for value in measured(seconds=0.1).values())
     assert torch.get_num_threads() == threads
     assert torch.equal(torch.random.get_rng_state(), random)
+
+
+@pytest.mark.parametrize(
+    ("machines", "turns"),
+    [
+        ([("a", {0, 1}, 2)] * 4, [0, 1, 2, 3]),
+        ([("a", {0, 1, 2}, 3)] * 4, [0, 0, 1, 1]),
+        ([("a", {0, 1}, 2), ("b", {0, 1}, 2)] * 2, [0, 0, 1, 1]),
+        ([("a", {0}, 1), ("a", {1}, 1), ("a", {1}, 1)], [0, 0, 1]),
+        ([("a", set(range(64)), 64)] * 8, [0] * 8),
+        ([("a", set(range(64)), 1.5)] * 3, [0, 1, 2]),
+    ],
+    ids=["shared cores", "two at a time", "two hosts", "own cores", "many cores", "a quota"],
+)
+def test_ranks_that_share_cores_measure_one_after_another(
+    machines: list[tuple[str, set[int], float]], turns: list[int]
+) -> None:
+    class Job:
+        @staticmethod
+        def get_world_size() -> int:
+            return len(machines)
+
+        @staticmethod
+        def all_gather_object(target: list[object], own: object, group: object) -> None:
+            target[:] = machines
+
+    assert _turns(Job, None) == turns
 
 
 def test_the_check_belongs_to_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
