@@ -218,9 +218,9 @@ def _verdict(job: pb.Job, context: JobContext, verdict: Verdict, reports: Mappin
     cause, ranks = texts.causes[first.candidate.cause], _ranks(context, first)
     headline = headline_of(job)
     headline += _code_or_machine(context, first)
-    if first.candidate.cause in OF_RANKS and ranks[0] in reports:
-        own = reports[ranks[0]].verdict.headline
-        headline += " " + texts.words["on_that_rank"].safe_substitute(rank=ranks[0], headline=own)
+    own = reports[ranks[0]].verdict if first.candidate.cause in OF_RANKS and ranks[0] in reports else None
+    if own is not None and own.regime != Regime.COMMUNICATION:  # waiting does not make a rank slow
+        headline += " " + texts.words["on_that_rank"].safe_substitute(rank=ranks[0], headline=own.headline)
     regime = _regime(first, cause.regime)
     severity = next(name for least, name in SEVERITIES if first.cost_share >= least)
     return pb.Verdict(

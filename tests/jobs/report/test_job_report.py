@@ -99,6 +99,14 @@ def test_the_headline_names_the_rank_and_what_it_does():
     assert job.speedup.expected == job.speedup_all.expected
 
 
+def test_a_headline_about_waiting_does_not_explain_a_slow_rank():
+    summaries = simulated("data", Faults(host={6: 0.6}))
+    reports = [report_of(summary) for summary in summaries]
+    reports[6].verdict.regime = "communication"
+    (job,) = jobs_of(reports, summaries)
+    assert "On rank 6" not in job.verdict.headline
+
+
 @pytest.mark.parametrize("measured", [{6}, {0, 1, 2}], ids=["only the slow rank", "only other ranks"])
 def test_ranks_that_did_not_measure_are_not_called_equal(measured):
     summaries = simulated("data", Faults(host={6: 0.6}))
