@@ -92,8 +92,8 @@ def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> tuple[Ints, 
     rank.
 
     `kinds` has the kind of each process group. Ranks that exchange messages are in one pipeline. The ranks of a group
-    that is described as a pipeline are also in one pipeline. Stages are in the order of ranks, as in Megatron-LM and
-    torch.
+    of a pipeline are also in one pipeline, but not those of the whole job, whose messages may be of several pipelines.
+    Stages are in the order of ranks, as in Megatron-LM and torch.
     """
     pipeline = np.array([kind in ("pipeline", "unknown", "data") for kind in kinds] or [False])
     messages = np.isin(job.rows.operation, (Operation.SEND, Operation.RECV)) & (job.rows.peer >= 0)
@@ -108,8 +108,10 @@ def _stages(job: JobTable, pairs: Pairs, kinds: tuple[str, ...]) -> tuple[Ints, 
         member[max(root_a, root_b)] = min(root_a, root_b)
     exchanging = set(np.unique(job.rows.group[messages]).tolist()) if len(edges.T) else set()
     for row in exchanging:
-        if kinds[row] == "pipeline":
-            for a, b in pairwise(job.groups[row].ranks):
+        group = job.groups[row]
+        part = bool(group.name) and len(group.ranks) < job.world_size
+        if kinds[row] == "pipeline" and (part or kind_of_description(group.description) == "pipeline"):
+            for a, b in pairwise(group.ranks):
                 root_a, root_b = _root(member, a), _root(member, b)
                 member[max(root_a, root_b)] = min(root_a, root_b)
     pipelines: defaultdict[int, list[int]] = defaultdict(list)

@@ -6,6 +6,7 @@ import pytest
 from helpers.simulated_jobs import context_of, simulated
 
 from tb_bottleneck.knowledge.catalogue import kind_of_description
+from tb_bottleneck.trace.header import ProcessGroup
 
 
 @pytest.mark.parametrize(
@@ -71,3 +72,14 @@ def test_ranks_that_exchange_messages_in_each_step_are_the_stages_of_a_pipeline(
     assert (grid.stage.tolist(), grid.stages) == ([0, 0, 1, 1, 2, 2, 3, 3], 4)
     assert grid.peers(3).tolist() == [2, 3]
     assert context_of(simulated("data")).grid.stages == 1
+
+
+@pytest.mark.parametrize("name", ["", "0"], ids=["Gloo", "the default group"])
+def test_messages_in_a_group_of_all_ranks_are_those_of_several_pipelines(name):
+    everybody = ProcessGroup(name, "default_pg" if name else "", tuple(range(8)), 8)
+    summaries = [
+        replace(s, groups=tuple(everybody if group.name.startswith("p") else group for group in s.groups))
+        for s in simulated("pipeline")
+    ]
+    grid = context_of(summaries).grid
+    assert (grid.stage.tolist(), grid.stages) == ([0, 0, 1, 1, 2, 2, 3, 3], 4)
