@@ -16,6 +16,7 @@ from typing import Any
 
 from tb_bottleneck.base.errors import NotFound, Unusable
 from tb_bottleneck.monitor.facts.cpu import usable_cores
+from tb_bottleneck.monitor.torch_internals import job_store
 
 SECONDS = 3.0
 """Time of all measurements on a rank."""
@@ -72,7 +73,7 @@ class MachineCheck:
 def _agreed(distributed: Any, key: str) -> bool:
     """Returns True if all ranks call this with the same `key` within AGREE_SECONDS; the same value on all ranks that
     call it. The first decision counts: that of the last rank that arrives, or of a rank that has waited too long."""
-    store = distributed.distributed_c10d._get_default_store()
+    store = job_store()
     decision, until = f"{key}/decision", time.monotonic() + AGREE_SECONDS
     if store.add(f"{key}/arrived", 1) == distributed.get_world_size():
         store.compare_set(decision, "", "yes")

@@ -4,6 +4,7 @@ A release of torch may remove any of these names. For each name, a test in tests
 which signal is lost without the name.
 """
 
+import json
 import sys
 import threading
 from collections.abc import Callable
@@ -22,6 +23,7 @@ GRAPH_BREAKS = "graph_break_reasons"
 COMPILATION_CALLBACKS = "callback_handler"
 START_CALLBACKS = "start_callbacks"
 BACKWARD_TASK = "_current_graph_task_id"
+RECORDED_COLLECTIVES = "_dump_fr_trace_json"
 
 
 def loader_iterator_class() -> Any:
@@ -123,6 +125,22 @@ def graph_breaks() -> list[Any]:
     """Returns torch's records of the places where compiled graphs end, the newest last; at most the last 1,000. Each
     record has the reason and the stack."""
     return list(getattr(sys.modules.get("torch._dynamo.utils"), GRAPH_BREAKS, ())[-1_000:])
+
+
+def recorded_collectives() -> list[dict[str, Any]]:
+    """Returns the entries of torch's Flight Recorder, the oldest first; empty if this torch cannot return them. It
+    records the last 2000 collectives by default (TORCH_FR_BUFFER_SIZE)."""
+    from torch._C import _distributed_c10d
+
+    dump = getattr(_distributed_c10d, RECORDED_COLLECTIVES, None)
+    return [] if dump is None else list(json.loads(dump())["entries"])
+
+
+def job_store() -> Any:
+    """Returns the key-value store of torch's default process group."""
+    from torch.distributed import distributed_c10d
+
+    return distributed_c10d._get_default_store()
 
 
 def record_block() -> Any:

@@ -53,7 +53,9 @@ def trained(logdir: Path, ranks: str) -> tuple[list[str], list[dict[str, float]]
     losses = [process.communicate(timeout=120)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     traces = sorted(logdir.rglob("*.pt.trace.json.gz"), key=lambda path: path.name)
-    contexts = [json.loads(gzip.decompress(path.read_bytes()))["tb_bottleneck"]["context"] for path in traces]
+    found = [json.loads(gzip.decompress(path.read_bytes())) for path in traces]
+    assert all(each["tb_bottleneck_late"]["context"]["host_collectives"] for each in found)
+    contexts = [each["tb_bottleneck"]["context"] for each in found]
     return losses, [context.get("machine_figures", {}) for context in contexts]
 
 

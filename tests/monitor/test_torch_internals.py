@@ -1,12 +1,15 @@
 """The private names that the monitor uses exist in this torch. Each test says what breaks if one is removed."""
 
 import threading
+import time
+from pathlib import Path
 
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
 from tb_bottleneck.monitor import torch_internals as internals
+from tb_bottleneck.monitor.facts.process_groups import host_collectives
 from tb_bottleneck.monitor.facts.torch_settings import CompileLog
 from tb_bottleneck.monitor.guard import Guard
 
@@ -47,6 +50,27 @@ def test_current_graph_task_id() -> None:
     weight.sum().backward()
     assert seen == [True]
     assert not internals.is_in_backward()
+
+
+def test_recorded_collectives(tmp_path: Path) -> None:
+    """Without `_dump_fr_trace_json`, jobs with Gloo and several groups are judged by the accounts of their ranks.
+    Without `_get_default_store`, no machine is checked in a job."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        group = torch.distributed.new_group()
+        for each in (None, group, group):
+            torch.distributed.all_reduce(torch.ones(2, 3), group=each)
+        rows = host_collectives()["host_collectives"]
+        internals.job_store().set("key", "value")
+    finally:
+        torch.distributed.destroy_process_group()
+    assert isinstance(rows, list)
+    assert [row[1:3] for row in rows[-3:]] == [["gloo:all_reduce", 6]] * 3
+    first, second, third = (row[3:] for row in rows[-3:])
+    assert second[0] == third[0] != first[0], "the groups"
+    assert third[1] == second[1] + 1, "the numbers in the group"
+    assert abs(rows[-1][0] - time.time_ns()) < 60e9, "a time since 1970"
+    assert host_collectives() == {}
 
 
 def test_compiled_call_impl() -> None:

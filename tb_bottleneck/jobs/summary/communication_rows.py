@@ -3,11 +3,12 @@
 For communications on a device, the arguments are those of the operator `record_param_comms` that encloses the launch,
 or their copy in the event of the kernel. Old recordings have only the annotation `nccl:NAME`. A batch of messages
 (`nccl:coalesced`) is launched as one kernel, after the operators of its messages. Gloo runs on the host: its rows have
-neither group nor sequence number.
+neither group nor sequence number, which come from the monitor.
 """
 
 import json
-from collections.abc import Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
 from math import prod
 
 import numpy as np
@@ -18,6 +19,7 @@ from tb_bottleneck.bottlenecks.communication.avoidable_exchanges import repeated
 from tb_bottleneck.jobs.summary.own_time import GroupTable, operation_of, peer_in
 from tb_bottleneck.jobs.summary.rank_summary import Communications, Operation
 from tb_bottleneck.knowledge.catalogue import group_annotations
+from tb_bottleneck.trace.columns.labels import clean
 from tb_bottleneck.trace.columns.messages import NO_MESSAGE, Message
 from tb_bottleneck.trace.device_ops import Work
 from tb_bottleneck.trace.kernel_names import name_matches
@@ -29,6 +31,9 @@ from tb_bottleneck.trace.trace import Trace
 
 # Largest number of communications of a recording in a summary. A step has some hundred.
 MAX_COMMUNICATIONS = 100_000
+MAX_SIZE = 1 << 60
+ISSUE_NS = 1_000_000
+"""Largest difference between the clock of the trace and that of the recorded times of issue. A choice."""
 _BYTES_OF_TYPE = {"char": 1, "byte": 1, "bool": 1, "half": 2, "short": 2, "double": 8, "long": 8, "int64": 8}
 _SENDS = ("c10d::send", "c10d::recv_", "c10d::recv_any_source_")
 _Row = tuple[int, ...]
@@ -161,14 +166,34 @@ def _skew_of(text: str) -> int:
 def _on_host(trace: Trace, groups: GroupTable) -> Iterator[_Row]:
     """Yields the communications that run on the host, with the columns of _on_device."""
     events = trace.events
-    sends = _send_rows(trace)
+    sends, issued = _send_rows(trace), _issued(trace)
     for row in host_collectives(trace).tolist():
         name, start = trace.names[events.name[row]], int(events.start[row])
         operation = operation_of(name)
         peer = _peer_of(trace, sends, row) if operation.point_to_point else -1
         lane, span = int(events.thread[row]), (start, int(events.end[row]))
-        size = _bytes_of_annotation(trace, row)
-        yield (start, groups.unnamed(), operation, -1, 0, size, peer, lane, 0, *span)
+        elements, width = _size_of_annotation(trace, row)
+        queue = issued.get((name, elements))
+        message = queue.popleft()[1] if queue and queue[0][0] <= start else NO_MESSAGE
+        size = min(elements * width, MAX_SIZE)
+        yield (start, groups.row_of(message), operation, message.sequence, 0, size, peer, lane, 0, *span)
+
+
+def _issued(trace: Trace) -> Mapping[tuple[str, int], deque[tuple[int, Message]]]:
+    """Returns the collectives that were issued during the recording, with their groups and numbers, by name and number
+    of elements. Each has the earliest time at which it may run. They come from monitor/facts/process_groups.py."""
+    recorded: defaultdict[tuple[str, int], deque[tuple[int, Message]]] = defaultdict(deque)
+    rows = trace.header.context.get("host_collectives")
+    begin = int(trace.events.start.min(initial=np.iinfo(np.int64).max))
+    for row in rows if isinstance(rows, list) else ():
+        match row:
+            case [int(time), str(name), int(elements), str(group), int(sequence)] if 0 <= sequence < 1 << 62:
+                issued = time - trace.header.base_time_ns
+                if issued >= begin:
+                    recorded[name, elements].append(
+                        (issued - ISSUE_NS, Message(name, group=clean(group), sequence=sequence))
+                    )
+    return recorded
 
 
 def _send_rows(trace: Trace) -> dict[int, Rows]:
@@ -195,13 +220,18 @@ def _peer_of(trace: Trace, sends: dict[int, Rows], row: int) -> int:
 
 def _bytes_of_annotation(trace: Trace, row: int) -> int:
     """Returns the bytes of the first input of the event `row`, from its shape and type; 0 if unknown."""
+    elements, width = _size_of_annotation(trace, row)
+    return min(elements * width, MAX_SIZE)
+
+
+def _size_of_annotation(trace: Trace, row: int) -> tuple[int, int]:
+    """Returns the number of elements of the first input of the event `row`, 0 if unknown, and the bytes of one."""
     operands = operands_of(trace.signatures[trace.events.signature[row]])
     if operands is None or not operands.dims:
-        return 0
+        return 0, 1
     width = 2 if operands.types and "16" in operands.types[0] else _width(operands.types)
     shape = operands.dims[0]
-    whole = all(isinstance(size, int) for size in shape)
-    return min(prod(shape) * width, 1 << 60) if whole else 0
+    return (prod(shape) if all(isinstance(size, int) for size in shape) else 0), width
 
 
 def _width(types: tuple[str, ...]) -> int:

@@ -14,6 +14,7 @@ from tb_bottleneck.base.persistence import atomic_file
 from tb_bottleneck.monitor.capture import call_lines
 from tb_bottleneck.monitor.capture.trace_capture import LATE_METADATA_KEY
 from tb_bottleneck.monitor.facts.process import as_metadata
+from tb_bottleneck.monitor.facts.process_groups import host_collectives
 
 _LEVEL = 5
 
@@ -51,7 +52,7 @@ def _write(profiler: Any, folder: Path, worker: str, zipped: bool) -> None:
     try:
         profiler.export_chrome_trace(str(text))
         lines = call_lines.call_lines(profiler)
-        keys = {LATE_METADATA_KEY: as_metadata()} | ({} if lines is None else {call_lines.KEY: lines})
+        keys = {LATE_METADATA_KEY: as_metadata(host_collectives())} | ({} if lines is None else {call_lines.KEY: lines})
         with contextlib.ExitStack() as stack:
             source = stack.enter_context(open(text, "rb"))
             target: Any = stack.enter_context(atomic_file(path, mode=0o666))

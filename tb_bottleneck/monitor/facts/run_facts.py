@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tb_bottleneck.monitor.facts import process, torch_settings
+from tb_bottleneck.monitor.facts import process, process_groups, torch_settings
 from tb_bottleneck.monitor.facts.device import PcieLinkFacts
 from tb_bottleneck.monitor.facts.loader import LoaderFacts
 from tb_bottleneck.monitor.facts.model import ModelFacts
@@ -54,9 +54,11 @@ class RunFacts:
         }
 
     def late_metadata(self) -> str | None:
-        """Returns the fact `compile_log` as JSON text if torch.compile compiled something since the facts were
-        collected, otherwise None."""
-        return process.metadata_text(self.compile_log.facts()) if self.compile_log.has_changed() else None
+        """Returns facts about the recorded steps as JSON text: `compile_log` if torch.compile compiled something, and
+        the collectives of Gloo. Returns None if there are none."""
+        facts = self.compile_log.facts() if self.compile_log.has_changed() else {}
+        facts = {**facts, **process_groups.host_collectives()}
+        return process.metadata_text(facts) if facts else None
 
     def _thread_pool_facts(self) -> dict[str, object]:
         """Returns the facts about the CPU thread pools of this process. They are collected only once, because the

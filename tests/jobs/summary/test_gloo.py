@@ -11,6 +11,7 @@ from tb_bottleneck.trace.steps import find_steps
 from tb_bottleneck.trace.trace import load
 
 MS = 1_000
+BASE_NS = 10**18
 MAIN, WORKER = 1, 2
 DIMS = {"Input Dims": [[4810]], "Input type": ["float"]}
 
@@ -20,9 +21,11 @@ def row(name, begin, end, thread=MAIN, category="cpu_op", **args):
     return {"ph": "X", "cat": category, "name": name, **at, "args": args}
 
 
-def summary(tmp_path, *events, rank=1, steps=2):
+def summary(tmp_path, *events, rank=1, steps=2, issued=()):
     marks = [row(f"ProfilerStep#{n}", 40 * n, 40 * n + 40, category="user_annotation") for n in range(steps)]
-    header = {"distributedInfo": {"backend": "gloo", "rank": rank, "world_size": 2}, "record_shapes": 1}
+    job = {"backend": "gloo", "rank": rank, "world_size": 2, "pg_config": [{"pg_name": "4", "ranks": [0, 1]}]}
+    header = {"distributedInfo": job, "record_shapes": 1, "baseTimeNanoseconds": BASE_NS}
+    header["tb_bottleneck_late"] = {"context": {"host_collectives": list(issued)}}
     path = tmp_path / "rank.pt.trace.json"
     path.write_text(json.dumps({**header, "traceEvents": [*marks, *events]}))
     trace = load(str(path))
@@ -93,3 +96,31 @@ def test_the_peer_of_a_message_is_an_argument_of_its_operator(tmp_path, name, op
     found = summary(tmp_path, row("aten::mm", 0, 20), *message, row("aten::mm", 25, 39), *step(40))
     first = found.communications.take(slice(0, 1))
     assert (first.operation[0], first.peer[0]) == (operation, 0)
+
+
+def issued_at(ms, group, number, name="gloo:all_reduce", elements=4810):
+    return [BASE_NS + int(ms * 1e6), name, elements, group, number]
+
+
+def test_groups_and_numbers_are_those_of_the_monitor(tmp_path):
+    """The first one was issued before the recording, and the others differ in name or size."""
+    other = [issued_at(5, "9", 1, name="gloo:broadcast"), issued_at(6, "9", 2, elements=7)]
+    issued = [issued_at(-30, "4", 7), *other, issued_at(20, "4", 8), issued_at(60, "4", 9)]
+    found = summary(tmp_path, *step(0), *step(40), issued=issued)
+    assert [(group.name, group.ranks) for group in found.groups] == [("4", (0, 1))]
+    assert found.communications.sequence.tolist() == [8, 9]
+
+
+@pytest.mark.parametrize(
+    "issued",
+    [
+        [issued_at(60, "4", 9)],
+        [issued_at(20, "4", -1)],
+        [["x"], 3, None, [1, "gloo:all_reduce", 4810, 5, 6]],
+        [issued_at(20, "4", 1 << 70)],
+    ],
+    ids=["only the second", "a negative number", "malformed", "a huge number"],
+)
+def test_a_collective_that_the_monitor_does_not_know_has_no_group(tmp_path, issued):
+    found = summary(tmp_path, *step(0), *step(40), issued=issued)
+    assert (found.communications.sequence[0], found.groups[found.communications.group[0]].name) == (-1, "")
