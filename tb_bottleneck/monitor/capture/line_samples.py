@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from types import CodeType, FrameType
 
+from tb_bottleneck.monitor import garbage_collector
 from tb_bottleneck.monitor.capture.call_lines import Programs
 from tb_bottleneck.monitor.workers.stack_sampler import below_import_path
 
@@ -78,7 +79,8 @@ class LineSampler:
                 time.sleep(EVERY_S * (0.5 + random.random()))  # not periodic, since a loop may have the same period
                 if stopped.is_set():
                     return
-                self.look(self._current_frames().get(thread))
+                with garbage_collector.off():
+                    self.look(self._current_frames().get(thread))
         except Exception:  # the training must never see an error of the monitor
             return
 

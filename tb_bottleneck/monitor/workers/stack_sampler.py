@@ -1,6 +1,6 @@
 """Samples the stacks of a DataLoader's worker processes, and counts the files that they open.
 
-This module imports the standard library only.
+This module and the modules that it imports need the standard library only.
 """
 
 import builtins
@@ -17,6 +17,8 @@ from collections.abc import Callable
 from functools import update_wrapper
 from types import BuiltinFunctionType, FrameType
 from typing import Any
+
+from tb_bottleneck.monitor import garbage_collector
 
 OPENS = "<built-in function open>"
 """The frame of a call of `open`, as the profiler names it."""
@@ -168,7 +170,8 @@ class StackSampler:
                 # Not periodic, since batches may be made with the same period.
                 time.sleep(EVERY_S * (0.5 + self._random.random()))
                 waits = self._waits_for_storage()
-                self.look(sys._current_frames().get(self._thread), waits)
+                with garbage_collector.off():
+                    self.look(sys._current_frames().get(self._thread), waits)
                 if self._clock() >= write_at:
                     self.write()
                     every = min(2 * every, WRITE_S)

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 
+from tb_bottleneck.monitor import garbage_collector
 from tb_bottleneck.monitor.capture.call_lines import Programs
 from tb_bottleneck.monitor.workers.stack_sampler import below_import_path
 
@@ -64,8 +65,9 @@ class StallStacks:
 
     def look(self, thread: int | None) -> None:
         """Samples the stack of the thread with the id `thread`; if None, of the main thread."""
-        frame = self._current_frames().get(thread or threading.main_thread().ident or 0)
-        frames = list(islice(_outward(frame), MAX_DEPTH))
+        with garbage_collector.off():
+            frame = self._current_frames().get(thread or threading.main_thread().ident or 0)
+            frames = list(islice(_outward(frame), MAX_DEPTH))
         shape = tuple((each.f_code, each.f_lineno) for each in frames)
         if shape != self._shape:
             self._shape, self._since = shape, self._clock()
@@ -82,14 +84,16 @@ class StallStacks:
         innermost frame comes first. At most MAX_THREADS threads are included."""
         names = {each.ident: each.name for each in threading.enumerate()}
         first = training or threading.main_thread().ident
-        stacks = sorted(self._current_frames().items(), key=lambda item: item[0] != first)
+        with garbage_collector.off():
+            found = sorted(self._current_frames().items(), key=lambda item: item[0] != first)[:MAX_THREADS]
+            stacks = [(ident, list(islice(_outward(frame), MAX_FRAMES))) for ident, frame in found]
         return [
             {
                 "thread": names.get(ident, "")[:MAX_NAME],
                 "training": ident == first,
-                "frames": [self._named(each) for each in islice(_outward(frame), MAX_FRAMES)],
+                "frames": [self._named(each) for each in frames],
             }
-            for ident, frame in stacks[:MAX_THREADS]
+            for ident, frames in stacks
             if ident != threading.get_ident()
         ]
 
