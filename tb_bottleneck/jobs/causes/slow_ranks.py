@@ -25,13 +25,17 @@ MIN_PART = 0.01
 # A rank whose amount of work exceeds that of the peers by at least this share has a longer device time because of the
 # work.
 MIN_MORE_WORK = 0.03
+# A rank is left out if its own time exceeds that of its peers by less than this part of the largest excess of a rank
+# with the same cause: it shall not share the blame of a rank that takes twice as long. A choice.
+FAR_LESS = 0.2
 # Experts are uneven if the largest part of an all-to-all exceeds the mean part by at least this share.
 MIN_EXPERT_SKEW = 0.2
 
 
 def slow_ranks(context: JobContext) -> Iterator[Candidate]:
     """Yields the candidates for ranks that take longer than their peers in most steps: one per slow host, and one per
-    cause with the other ranks of this cause."""
+    cause with the other ranks of this cause, without those whose excess is small (FAR_LESS)."""
+    excess = np.nanmean(context.own.total - _usual_total(context), axis=1)
     by_cause: defaultdict[str, list[int]] = defaultdict(list)
     longer = _longer_kinds(context, EXCESS_IN_MOST_STEPS)
     for rank in persistent_ranks(context).tolist():
@@ -41,6 +45,8 @@ def slow_ranks(context: JobContext) -> Iterator[Candidate]:
         for host, members in sorted(hosts.items()):
             yield _candidate(context, "slow_host", members, host)
         rest = sorted(set(ranks) - {rank for members in hosts.values() for rank in members})
+        largest = excess[rest].max(initial=0.0)
+        rest = [rank for rank in rest if largest <= 0 or excess[rank] >= FAR_LESS * largest]
         if rest:
             yield _candidate(context, cause, rest)
 
