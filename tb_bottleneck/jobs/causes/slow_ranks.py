@@ -26,7 +26,7 @@ MIN_PART = 0.01
 # work.
 MIN_MORE_WORK = 0.03
 # A rank is left out if its own time exceeds that of its peers by less than this part of the largest excess of a rank
-# with the same cause: it shall not share the blame of a rank that takes twice as long. A choice.
+# with the same cause, which decides the time of the job. A choice.
 FAR_LESS = 0.2
 # Experts are uneven if the largest part of an all-to-all exceeds the mean part by at least this share.
 MIN_EXPERT_SKEW = 0.2
